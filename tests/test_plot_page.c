@@ -205,7 +205,7 @@ TEST(the_page_holds_each_figure_as_drawing_and_as_json)
                                               " data-sri=\"sha256-",
                                               "<h1>T &amp; U</h1>",
                                               "id=\"notice\" hidden>",
-                                              "<li><a href=\"#loss\">Loss &lt;/script&gt; &amp; more</a>0.12 &lt; 0.3</li>",
+                                              "<li><a href=\"#loss\">Loss &lt;/script&gt; &amp; more</a> <span>0.12 &lt; 0.3</span></li>",
                                               "<li><a href=\"#claims\">Claims</a></li>",
                                               "<figure class=\"fig\" id=\"loss\" data-json=\"json-loss\" data-unit=\"step\">",
                                               "Which is faster?",
@@ -248,7 +248,8 @@ TEST(plotly_is_put_in_byte_for_byte)
     assert_true(plot_page_write(t, path, &(plot_page){ .title = "T", .plotly = plotly }, f, 1));
     char *const page = text_of(path);
     assert_parts(page, (const char *const[]){ "script-src 'unsafe-inline';", "<body>\n", "which needs no network",
-                                              "<script>/**\n* plotly.js v4.1.1\n*/ window.Plotly = 1 < 2;</script>\n<script>\n/* table.js",
+                                              "<script>\n/* table.js",
+                                              "</script>\n<script>/**\n* plotly.js v4.1.1\n*/ window.Plotly = 1 < 2;</script>\n<script>\n(() => {",
                                               NULL });
     free(page);
     assert_int_equal(unlink(path), 0);
@@ -290,9 +291,10 @@ TEST(a_section_comes_before_the_figures_with_style_and_scripts)
     assert_true(plot_page_write(t, path, &(plot_page){ .title = "T", .section = &section }, f, 1));
     char *const page = text_of(path);
     assert_parts(page,
-                 (const char *const[]){ ".box {", ".s { color: red }\n</style>", "<li><a href=\"#s\">Try &lt;it&gt;</a>Move &amp; see</li>",
+                 (const char *const[]){ ".box {", ".s { color: red }\n</style>", "<li><a href=\"#s\">Try &lt;it&gt;</a> <span>Move &amp; see</span></li>",
                                         "<li><a href=\"#loss\">", "<section id=\"s\">\n</section>\n", "<figure class=\"fig\" id=\"loss\"",
-                                        "<script>\nconst a = 1;\n</script>\n<script>\na + 1;\n</script>\n<script>\n/* table.js", NULL });
+                                        "<script>\n/* table.js", "<script>\nconst a = 1;\n</script>\n<script>\na + 1;\n</script>\n<script>\n(() => {",
+                                        NULL });
     free(page);
     assert_int_equal(unlink(path), 0);
     gr_tape_free(t);

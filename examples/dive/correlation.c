@@ -308,6 +308,7 @@ void dive_correlation_draw(const dive *d, plot_figure *f)
     draw_curves(d, f, MLP, ABS_R, "Mean |r|", share, &x);
     draw_curves(d, f, MLP, RANK, "Effective rank", (plot_axis){ .label = "effective rank" }, &x);
     draw_curves(d, f, MLP, MEAN_R, "Mean r", (plot_axis){ .label = "mean r" }, &x);
+    plot_part_begin(f, "LSTM", "The same in the candidates of the LSTM, at several time steps.", true);
     for (size_t site = LSTM1; site < SITES; site++)
         for (size_t arm = 0; arm < DIVE_ARMS && has_r(d, site); arm++) draw_map(d, f, site, arm);
     draw_curves(d, f, LSTM14, ABS_R, "Mean |r|", share, &x);

@@ -100,7 +100,8 @@ static void draw_times(const dive *d, plot_figure *f, int pass)
         plot_panel_new(f, &(plot_panel){ .title = title[pass],
                                          .note = "differs from run to run",
                                          .x = { "rows × values", .low = -0.3, .high = (double)n - 0.7, .tick = name, .ticks = n },
-                                         .y = { "nanoseconds per value", .log = true } });
+                                         .y = { "nanoseconds per value", .log = true },
+                                         .aspect = 1.1 });
     for (int way = 0; way < NORMS_TIMED; way++) {
         double x[SIZES], y[SIZES];
         for (size_t k = 0; k < n; k++)
@@ -114,7 +115,8 @@ static void draw_errors(const dive *d, plot_figure *f, const char *what, const c
     plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = title,
                                                            .note = "an error of 0, NaN or infinity has no dot",
                                                            .x = { "mean in deviations", .tick = ratio_name, .ticks = RATIOS },
-                                                           .y = { label, .log = true } });
+                                                           .y = { label, .log = true },
+                                                           .aspect = 1.1 });
     for (int way = 0; way < NORMS_WAYS; way++) {
         double x[RATIOS + 1], y[RATIOS + 1];
         for (size_t k = 0; k < RATIOS; k++) {
@@ -130,7 +132,7 @@ static void draw_errors(const dive *d, plot_figure *f, const char *what, const c
 
 void dive_cost_draw(const dive *d, plot_figure *f)
 {
-    f->title = "Time and error of LayerNorm";
+    f->title = "Time and error of LayerNorm", f->columns = 4;
     draw_times(d, f, 0), draw_times(d, f, 1);
     draw_errors(d, f, "y", "Error of the output", "|y - exact|");
     draw_errors(d, f, "dx", "Error of the gradient", "|dx - exact|");

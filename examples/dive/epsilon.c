@@ -93,14 +93,15 @@ void dive_epsilon_draw(const dive *d, plot_figure *f)
         { "Error of the output", "an error of 0 has no dot", "fused/y", "|y - exact|", true },
         { "Error of the gradient", "relative to the largest |dx|", "fused/dx", "|dx - exact|", true },
     };
-    f->title = "The effect of epsilon";
+    f->title = "The effect of epsilon", f->columns = 4;
     plot_figure_says(f, PLOT_SAY_QUESTION,
                      "When does the epsilon in sqrt(var + epsilon) change the results, and when does it reduce their error?");
     for (size_t i = 0; i < sizeof panel / sizeof *panel; i++) {
         plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = panel[i].title,
                                                                .note = panel[i].note,
                                                                .x = { "epsilon", .tick = eps_name, .ticks = EPS },
-                                                               .y = { panel[i].y, .log = true } });
+                                                               .y = { panel[i].y, .log = true },
+                                                               .aspect = 1.35 });
         for (int row = 0; row < ROWS; row++) add(d, p, row, panel[i].what, row_name[row], row_ink[row]);
         if (panel[i].errors)
             add(d, p, HARDLY, i == 2 ? "one-pass/y" : "one-pass/dx", "hardly varies, variance in one pass", PLOT_INK_QUIET);

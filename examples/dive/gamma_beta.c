@@ -256,7 +256,9 @@ void dive_gamma_beta_draw(const dive *d, plot_figure *f)
     draw_curves(d, f, 2), draw_curves(d, f, 1), draw_spread(d, f);
     draw_map(d, f, 2, (range){ fmin(ln.low, bn.low), fmax(ln.high, bn.high) }),
         draw_map(d, f, 1, (range){ fmin(ln.low, bn.low), fmax(ln.high, bn.high) });
-    draw_slope(d, f), draw_shapes(d, f);
+    draw_slope(d, f);
+    plot_part_begin(f, "Pre-activations after LayerNorm", "What gamma and beta do to the values that ReLU and tanh get.", true);
+    draw_shapes(d, f);
     plot_figure_says(
         f, PLOT_SAY_NUMBER,
         "Between gamma 0.1, 0.5 and 1 the mean training loss differs by up to %.2f nats with BatchNorm and %.2f nats with LayerNorm",

@@ -45,7 +45,7 @@ static void draw_moving(const dive *d, plot_figure *f)
                                  : isnan(flow_row_decades(&none, LAST)) ? "without a norm it diverges"
                                                                         : NULL;
         plot_panel *const p = plot_panel_new(
-            f, &(plot_panel){ .title = moving[m].title, .note = note, .x = { moving[m].x }, .y = { moving[m].y, .log = true } });
+            f, &(plot_panel){ .title = moving[m].title, .note = note, .x = { moving[m].x }, .y = { moving[m].y, .log = true }, .aspect = 1.35 });
         for (size_t i = moving[m].net == FLOW_POST; i < DIVE_ARMS; i++) {
             const flow_row w = flow_of(d, f->t, moving[m].net, dive_arm_name[i], moving[m].what);
             add_flow(p, &w, dive_arm_name[i], (plot_ink)(PLOT_INK_NONE + i));
@@ -92,10 +92,12 @@ static void draw_start(const dive *d, plot_figure *f)
 {
     const plot_runs *const r = &d->runs;
     const char *const figure = f->name;
+    plot_part_begin(f, "Before training: depth", "The same networks with more layers and blocks.", false);
     plot_panel *p = plot_panel_new(
-        f, &(plot_panel){ .title = "Before training: 30 layers",
+        f, &(plot_panel){ .title = "30 layers",
                           .x = { "layer, from the input" },
                           .y = { "|dL/d(W x + b)|", .log = true },
+                          .aspect = 1.35,
                           .note = plot_figure_text(f, "BN: squared norm times %.2f per layer", flow_start_growth(d, 1, 1)) });
     for (size_t i = 0; i < DIVE_ARMS; i++)
         add_row(p, plot_runs_get(r, figure, "start/layers"), DIVE_ARMS + i, FLOW_LAYERS, NULL, dive_arm_name[i],
@@ -104,26 +106,31 @@ static void draw_start(const dive *d, plot_figure *f)
     static const struct {
         const char *kind, *name;
         plot_ink ink;
-    } kind[3] = { { "none", "none", PLOT_INK_NONE }, { "pre", "LN, pre-norm", PLOT_INK_LN }, { "post", "LN, post-norm", PLOT_INK_RMS } };
+    } kind[3] = { { "none", "none", PLOT_INK_NONE }, { "pre", "LN", PLOT_INK_LN }, { "post", "LN, post-norm", PLOT_INK_RMS } };
     const plot_record *const depths = plot_runs_get(r, figure, "start/depths");
-    p = plot_panel_new(f, &(plot_panel){ .title = "Before training: 2 to 31 blocks",
+    p = plot_panel_new(f, &(plot_panel){ .title = "2 to 31 blocks",
+                                         .note = "none and LN: pre-norm",
                                          .x = { "blocks", .log = true },
-                                         .y = { "|dL/dW2| of the last block", .log = true } });
+                                         .y = { "|dL/dW2|, last block", .log = true },
+                                         .aspect = 1.35 });
     for (size_t i = 0; i < 3 && depths; i++)
         add_row(p, plot_runs_get(r, figure, "start/last/%s", kind[i].kind), 0, depths->n, depths->values, kind[i].name, kind[i].ink);
 
+    plot_part_begin(f, "Before training: gamma and blank rows", "What changes the gradient of a recurrent norm over time.", false);
     for (size_t a = 1; a < DIVE_ARMS; a++) {
-        p = plot_panel_new(f, &(plot_panel){ .title = plot_figure_text(f, "Before training: gamma in the %s-LSTM", dive_arm_name[a]),
+        p = plot_panel_new(f, &(plot_panel){ .title = plot_figure_text(f, "Gamma in the %s-LSTM", dive_arm_name[a]),
                                              .x = { "pixel" },
-                                             .y = { "|dL/dh_t|", .log = true } });
+                                             .y = { "|dL/dh_t|", .log = true },
+                                             .aspect = 1.35 });
         for (size_t i = 0; i < FLOW_GAINS; i++)
             add_row(p, plot_runs_get(r, figure, "start/gain/%s", dive_arm_name[a]), i, FLOW_PLACES, NULL,
                     plot_figure_text(f, "gamma %g", flow_gains[i]), (plot_ink)(PLOT_INK_RAMP0 + i));
     }
-    p = plot_panel_new(f, &(plot_panel){ .title = "Before training: blank rows in the BN-LSTM",
+    p = plot_panel_new(f, &(plot_panel){ .title = "Blank rows in the BN-LSTM",
                                          .note = plot_figure_text(f, "rows 1 to %d are blank", FLOW_BLANK),
                                          .x = { "row" },
-                                         .y = { "|dL/dh_t|", .log = true } });
+                                         .y = { "|dL/dh_t|", .log = true },
+                                         .aspect = 1.35 });
     add_row(p, plot_runs_get(r, figure, "start/noise"), 0, KIT_SIDE, NULL, "BN, from noise", PLOT_INK_BN);
     add_row(p, plot_runs_get(r, figure, "start/noise"), 1, KIT_SIDE, NULL, "BN, from zeros", PLOT_INK_QUIET);
 }
@@ -131,10 +138,11 @@ static void draw_start(const dive *d, plot_figure *f)
 void dive_gradient_flow_draw(const dive *d, plot_figure *f)
 {
     const plot_record *const frames = plot_runs_get(&d->runs, f->name, "frames");
-    f->title = "Gradient flow over layers and time";
+    f->title = "Gradient flow over layers and time", f->columns = 4;
+    plot_part_begin(f, "During training", NULL, false);
     if (frames) plot_figure_frames(f, "step", frames->values, frames->n);
     plot_figure_says(f, PLOT_SAY_QUESTION, "The loss is at the last layer and time step: how much of its gradient reaches the first?");
-    draw_moving(d, f), draw_start(d, f), draw_table(d, f);
+    draw_moving(d, f), draw_table(d, f), draw_start(d, f);
     double first[DIVE_ARMS], last[DIVE_ARMS], small[DIVE_ARMS], depth[DIVE_ARMS];
     for (size_t i = 0; i < DIVE_ARMS; i++) {
         const flow_row w = flow_of(d, f->t, FLOW_PIXELS, dive_arm_name[i], "dh"),
@@ -153,7 +161,7 @@ void dive_gradient_flow_draw(const dive *d, plot_figure *f)
         "from the last layer or step back to the first. Over 196 pixels the gradient of the LSTM without a norm changes by %+.1f decades "
         "before training and %+.1f at the end, with BatchNorm %+.1f and %+.1f, with LayerNorm %+.1f and %+.1f. He's weights fit an MLP "
         "without a norm: over 20 layers it has %+.1f decades, with BatchNorm %+.1f, with LayerNorm %+.1f; with weights that are too small "
-        "%+.1f, %+.1f and %+.1f. Post-norm with LayerNorm ends at %+.1f, and at %+.1f with a warm-up of %zu steps. The other panels are "
+        "%+.1f, %+.1f and %+.1f. Post-norm with LayerNorm ends at %+.1f, and at %+.1f with a warm-up of %zu steps. The other parts are "
         "before training: BatchNorm multiplies the squared gradient by %.2f per layer, LayerNorm by %.2f; over time the change depends on "
         "gamma; if the first %d rows are blank and the initial state is zero, BatchNorm makes the gradient %.1g times as large at the "
         "first row as at the fifth, and %.1f times if the initial state is noise. A frame is a mean over three batches.",

@@ -276,7 +276,7 @@ static void draw_bands(const dive *d, plot_figure *f, const char *task, course o
     y.low -= margin, y.high += margin;
     if (!(y.low < y.high)) y.low = y.high = 0;
     for (size_t arm = 0; arm < DIVE_ARMS; arm++)
-        plot_series_add(plot_panel_new(f, &(plot_panel){ .title = title, .note = norm[arm], .x = x, .y = y, .aspect = 1.2 }), &series[arm]);
+        plot_series_add(plot_panel_new(f, &(plot_panel){ .title = title, .note = norm[arm], .x = x, .y = y, .aspect = 1.5 }), &series[arm]);
 }
 
 static void says(const dive *d, plot_figure *f)
@@ -299,7 +299,7 @@ static void says(const dive *d, plot_figure *f)
         "over samples; LayerNorm fixes the distribution of each sample over units, so that a single unit can be far from 0. The LSTM "
         "panels show all pre-activations of the candidates for 100 images. From time step 2 to 28 the widest band is %.1f times as wide "
         "as the narrowest without a norm, %.1f times with BatchNorm (its gammas start at 0.1, so the band is narrow), %.1f times with "
-        "LayerNorm. Step 1 has no state, and the first row of pixels is mostly blank. The last row of panels shows a recurrence without "
+        "LayerNorm. Step 1 has no state, and the first row of pixels is mostly blank. The last part is a recurrence without "
         "input, with a random W of 64 units and spectral radius 0.5, 0.9, 1, 1.1 and 2, from the lowest curve to the highest. Without a "
         "norm the size grows or shrinks without limit, depending on the radius; tanh limits only the growth. After LayerNorm the formula "
         "keeps it at 1 for every W, and W h before the norm (grey) stays near its first size.",
@@ -324,6 +324,7 @@ void dive_hidden_dynamics_draw(const dive *d, plot_figure *f)
     draw_bands(d, f, "rows", OVER_TIME, "LSTM, 28 steps", (plot_axis){ .label = "time step", .low = 1, .high = KIT_SIDE });
     if (get(d, "pixels", 0, "median"))
         draw_bands(d, f, "pixels", OVER_TIME, "LSTM, 196 steps", (plot_axis){ .label = "time step", .low = 1, .high = STEPS });
+    plot_part_begin(f, "A recurrence without input", "The size of h over the steps, for W of five spectral radii.", true);
     dive_recurrence_draw(d, f);
 }
 

@@ -158,7 +158,7 @@ void dive_learning_rate_draw(const dive *d, plot_figure *f)
 {
     const char *seen[SWEEPS], *settings[SWEEPS];
     span x[SWEEPS];
-    f->title = "Learning rates and initial weights that train";
+    f->title = "Learning rates and initial weights that train", f->columns = 3;
     for (size_t k = 0; k < SWEEPS; k++) {
         const sweep s = sweep_of(d, k);
         const double ends[] = { s.value[0], s.value[VALUES - 1] }, level[] = { DIVE_GUESSING / 2, DIVE_GUESSING / 2 };

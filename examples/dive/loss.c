@@ -124,27 +124,13 @@ static void add_curves(const dive *d, plot_panel *p, size_t arch, const char *wh
 {
     for (size_t i = 0; i < DIVE_ARMS && p && steps; i++) {
         const dive_band y = dive_over_seeds(p->figure->t, get(d, arch, i, what));
+        const dive_band seconds =
+            dive_over_seeds(p->figure->t, plot_runs_get(&d->runs, "loss", "seconds/%s/%s", dive_arch_name[arch], dive_arm_name[i]));
         plot_series_add(p, &(plot_series){ .name = dive_arm_name[i],
                                            .ink = (plot_ink)(PLOT_INK_NONE + i),
                                            .n = y.n,
                                            .x = steps->values,
-                                           .y = y.mean,
-                                           .low = y.low,
-                                           .high = y.high,
-                                           .reveal = true });
-    }
-}
-
-static void add_seconds(const dive *d, plot_panel *p, size_t arch)
-{
-    for (size_t i = 0; i < DIVE_ARMS && p; i++) {
-        const dive_band y = dive_over_seeds(p->figure->t, get(d, arch, i, "wrong"));
-        const dive_band x =
-            dive_over_seeds(p->figure->t, plot_runs_get(&d->runs, "loss", "seconds/%s/%s", dive_arch_name[arch], dive_arm_name[i]));
-        plot_series_add(p, &(plot_series){ .name = dive_arm_name[i],
-                                           .ink = (plot_ink)(PLOT_INK_NONE + i),
-                                           .n = x.n < y.n ? x.n : y.n,
-                                           .x = x.mean,
+                                           .x2 = seconds.n == y.n ? seconds.mean : NULL,
                                            .y = y.mean,
                                            .low = y.low,
                                            .high = y.high,
@@ -160,30 +146,35 @@ static const char *three(const dive *d, plot_figure *f, size_t arch, const char 
     return plot_figure_text(f, "%s without a norm, %s with BN, %s with LN", text[0], text[1], text[2]);
 }
 
+/* The seconds of all training steps, as `three` writes them. */
+static const char *all_seconds(const dive *d, plot_figure *f, size_t arch)
+{
+    double last[DIVE_ARMS];
+    for (size_t i = 0; i < DIVE_ARMS; i++) {
+        const dive_band x = dive_over_seeds(f->t, plot_runs_get(&d->runs, "loss", "seconds/%s/%s", dive_arch_name[arch], dive_arm_name[i]));
+        last[i] = x.n ? x.mean[x.n - 1] : (double)NAN;
+    }
+    return plot_figure_text(f, "%.2g without a norm, %.2g with BN, %.2g with LN", last[0], last[1], last[2]);
+}
+
 void dive_loss_draw(const dive *d, plot_figure *f)
 {
     const plot_record *const steps = plot_runs_get(&d->runs, "loss", "steps");
     f->title = "Loss and accuracy of four architectures";
-    f->columns = 3;
+    f->columns = DIVE_ARCHS;
     if (!steps) return;
     plot_figure_frames(f, "step", steps->values, steps->n);
-    for (size_t arch = 0; arch < DIVE_ARCHS; arch++) {
-        const char *const name = dive_arch_name[arch];
+    for (size_t i = 0; i < 2 * DIVE_ARCHS; i++) {
+        const size_t arch = i % DIVE_ARCHS;
+        const bool tests = i >= DIVE_ARCHS;
         const char *const wrong = arch == DIVE_TRANSFORMER ? "characters wrong, %" : "test error, %";
-        plot_panel *p = plot_panel_new(
-            f, &(plot_panel){
-                   .title = name, .note = "training loss", .x = { .label = "step" }, .y = { .label = "training loss", .log = true } });
-        add_curves(d, p, arch, "train", steps);
-        p = plot_panel_new(f, &(plot_panel){ .title = name,
-                                             .note = "test error: 100 % minus accuracy",
-                                             .x = { .label = "step" },
-                                             .y = { .label = wrong, .log = true } });
-        add_curves(d, p, arch, "wrong", steps);
-        p = plot_panel_new(f, &(plot_panel){ .title = name,
-                                             .note = "against time",
-                                             .x = { .label = "seconds in training steps" },
-                                             .y = { .label = wrong, .log = true } });
-        add_seconds(d, p, arch);
+        plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = dive_arch_name[arch],
+                                                               .note = tests ? "100 % minus accuracy" : "training loss",
+                                                               .x = { .label = "step" },
+                                                               .x2 = { .label = "seconds in training steps" },
+                                                               .y = { .label = tests ? wrong : "training loss", .log = true },
+                                                               .aspect = 1.35 });
+        add_curves(d, p, arch, tests ? "wrong" : "train", steps);
     }
     plot_figure_says(f, PLOT_SAY_QUESTION, "Does a norm make training faster, in steps and in seconds, and is the final accuracy better?");
     plot_figure_says(f, PLOT_SAY_NUMBER, "Steps of the LSTM to %g %% test accuracy: %s", mark_of[DIVE_LSTM],
@@ -191,8 +182,9 @@ void dive_loss_draw(const dive *d, plot_figure *f)
     const char *seen[DIVE_ARCHS], *settings[DIVE_ARCHS];
     for (size_t arch = 0; arch < DIVE_ARCHS; arch++) {
         const dive_spec s = spec_of(d, arch);
-        seen[arch] = plot_figure_text(f, "%s: steps to %g %% accuracy %s; final test error in percent %s", dive_arch_name[arch],
-                                      mark_of[arch], three(d, f, arch, "mark", 0), three(d, f, arch, "error", 1));
+        seen[arch] = plot_figure_text(f, "%s: steps to %g %% accuracy %s; final test error in percent %s; seconds in training steps %s",
+                                      dive_arch_name[arch], mark_of[arch], three(d, f, arch, "mark", 0), three(d, f, arch, "error", 1),
+                                      all_seconds(d, f, arch));
         settings[arch] = plot_figure_text(f, "%s: %s%s", dive_arch_name[arch], dive_spec_text(f, &s, batch_of(d, arch)),
                                           arch == DIVE_LSTM || arch == DIVE_TRANSFORMER ? ", clip 1" : "");
     }

@@ -315,7 +315,7 @@ void dive_padding_draw(const dive *d, plot_figure *f)
         { "A trained network, the same names", "with batch statistics", "padding, %", "loss, nats per letter", "look/share", "look" },
         { "Trained on padded names", "in evaluation", "padding in training, %", "test loss, nats per letter", "train/share", "train" },
     };
-    f->title = "Padding changes BatchNorm";
+    f->title = "Padding changes BatchNorm", f->columns = 3;
     plot_figure_says(
         f, PLOT_SAY_QUESTION,
         "Sentences have different lengths, and a batch is padded with zeros: which norms include the zeros in their statistics?");

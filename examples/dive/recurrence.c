@@ -144,7 +144,7 @@ static void draw_one(const dive *d, plot_figure *f, int fn)
         plot_panel_new(f, &(plot_panel){ .title = title[fn],
                                          .note = "without input",
                                          .x = { .label = "step", .log = true, .low = 1, .high = 784 },
-                                         .aspect = 1.2,
+                                         .aspect = 1.5,
                                          .y = { .label = "size relative to step 1", .log = true, .low = 1e-3, .high = 1e3 } });
     for (size_t k = 0; k < 3 && steps; k++) {
         const plot_record *const r = plot_runs_get(&d->runs, "hidden_dynamics", "recurrence/%s/%s", f_name[fn], kind[k]);

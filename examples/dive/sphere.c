@@ -274,7 +274,7 @@ static void draw_radii(const dive *d, plot_figure *f, size_t place, size_t side)
         f, &(plot_panel){ .title = plot_figure_text(f, "%zu units, %s: distance from the mean", units[place], side_name[side]),
                           .x = { .label = "|x - mean| / sqrt(H)", .low = 0, .high = widest(d) },
                           .y = { .label = "percent of samples" },
-                          .aspect = 2.2 });
+                          .aspect = 1 });
     if (share && bins)
         plot_series_add(p, &(plot_series){ .ink = side == AFTER ? PLOT_INK_LN : PLOT_INK_NONE,
                                            .mark = PLOT_BARS,
@@ -291,6 +291,7 @@ void dive_sphere_draw(const dive *d, plot_figure *f)
     f->title = "LayerNorm maps samples to a sphere";
     if (!steps || !before || !after) return;
     plot_figure_frames(f, "step", steps->values, steps->n);
+    f->columns = 4;
     for (size_t place = 0; place < PLACES; place++) {
         for (size_t side = 0; side < SIDES; side++) draw_cloud(d, f, place, side);
         for (size_t side = 0; side < SIDES; side++) draw_radii(d, f, place, side);

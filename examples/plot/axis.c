@@ -131,13 +131,15 @@ static void reach(range *r, bool log, const double *v, size_t n)
     }
 }
 
-static range reach_of(const plot_panel *p, bool log, bool vertical)
+static range reach_of(const plot_panel *p, const plot_axis *a)
 {
+    const bool log = a->log, vertical = a == &p->y;
     range r = { HUGE_VAL, -HUGE_VAL, !vertical };
     for (size_t k = 0; k < p->n; k++) {
         const plot_series *const s = p->series[k];
         const size_t rows = s->moves ? p->figure->frames : 1;
-        if (!vertical) reach(&r, log, s->x, s->n);
+        if (a == &p->x2) reach(&r, log, s->x2, s->n);
+        else if (!vertical) reach(&r, log, s->x, s->n);
         else reach(&r, log, s->y, rows * s->n), reach(&r, log, s->low, rows * s->n), reach(&r, log, s->high, rows * s->n);
         if (s->mark != PLOT_BARS || log) continue;
         if (vertical) r.low = fmin(r.low, 0), r.high = fmax(r.high, 0);
@@ -163,13 +165,15 @@ static range roomy(const plot_panel *p, range r, bool log, bool vertical)
     return r;
 }
 
-static plot_scale scale_of(const plot_panel *p, const plot_axis *a, bool vertical, double pixels)
+/* a is p's axis x, x2 or y. */
+static plot_scale scale_of(const plot_panel *p, const plot_axis *a, double pixels)
 {
+    const bool vertical = a == &p->y;
     plot_scale s = { .log = a->log };
     range r = { a->low, a->high, false };
     const size_t cells = p->map ? vertical ? p->map->rows : p->map->columns : a->ticks;
     const bool given = isfinite(a->low) && isfinite(a->high) && a->low < a->high && (!a->log || a->low > 0);
-    const range data = reach_of(p, a->log, vertical);
+    const range data = reach_of(p, a);
     if (p->map || a->tick) r = (range){ -0.5, (double)(cells ? cells : 1) - 0.5, true }, s.log = false;
     else if (given) r = a->log ? (range){ log10(a->low), log10(a->high), false } : (range){ a->low, a->high, data.whole };
     else r = roomy(p, data, a->log, vertical);
@@ -186,10 +190,11 @@ static plot_scale scale_of(const plot_panel *p, const plot_axis *a, bool vertica
     return s;
 }
 
-plot_scale plot_scale_x(const plot_panel *p) { return scale_of(p, &p->x, false, plot_panel_width(p) - 76); }
+plot_scale plot_scale_x(const plot_panel *p) { return scale_of(p, &p->x, plot_panel_width(p) - 76); }
+plot_scale plot_scale_x2(const plot_panel *p) { return scale_of(p, &p->x2, plot_panel_width(p) - 76); }
 plot_scale plot_scale_y(const plot_panel *p)
 {
-    return scale_of(p, &p->y, true, plot_panel_width(p) / (p->aspect > 0 ? p->aspect : 1.6) - 50);
+    return scale_of(p, &p->y, plot_panel_width(p) / (p->aspect > 0 ? p->aspect : 1.6) - 50);
 }
 
 double plot_scale_place(const plot_scale *s, double v)

@@ -116,8 +116,9 @@ size_t plot_columns(const plot_figure *f)
     return f->columns > 1 && pictures > 1 ? f->columns < pictures ? f->columns : pictures : 1;
 }
 
-static double figure_width(const plot_figure *f)
+double plot_figure_width(const plot_figure *f)
 {
+    if (plot_columns(f) > 3) return 1240;
     for (size_t k = 0; k < f->n; k++)
         if (f->panel[k]->table) return 960;
     return plot_columns(f) > 1 ? 960 : 640;
@@ -125,8 +126,8 @@ static double figure_width(const plot_figure *f)
 
 double plot_panel_width(const plot_panel *p)
 {
-    const double columns = (double)plot_columns(p->figure);
-    return p->table ? figure_width(p->figure) : columns > 1 ? floor((960 - (columns - 1) * PLOT_GAP) / columns) : 640;
+    const double columns = (double)plot_columns(p->figure), w = plot_figure_width(p->figure);
+    return p->table ? w : columns > 1 ? floor((w - (columns - 1) * PLOT_GAP) / columns) : 640;
 }
 
 /* The space that the labels of an axis need. */
@@ -158,15 +159,22 @@ plot_frame plot_frame_of(const plot_panel *p)
     return f;
 }
 
-plot_places plot_places_of(const plot_figure *f, double top)
+static bool begins_part(const plot_figure *f, size_t k)
 {
-    plot_places all = { .w = figure_width(f) };
+    for (size_t i = 0; i < f->parts; i++)
+        if (f->part[i].from == k) return true;
+    return false;
+}
+
+plot_places plot_places_of(const plot_figure *f, size_t from, size_t to, double top)
+{
+    plot_places all = { .w = plot_figure_width(f) };
     const size_t columns = plot_columns(f);
     double y = top, tallest = 0;
     size_t column = 0;
-    for (size_t k = 0; k < f->n; k++) {
+    for (size_t k = from; k < to; k++) {
         const plot_frame p = plot_frame_of(f->panel[k]);
-        if (column && (column == columns || f->panel[k]->table)) y += tallest + PLOT_GAP, tallest = 0, column = 0;
+        if (column && (column == columns || f->panel[k]->table || begins_part(f, k))) y += tallest + PLOT_GAP, tallest = 0, column = 0;
         all.at[k].x = (double)column * (p.w + PLOT_GAP), all.at[k].y = y + PLOT_HEAD;
         tallest = fmax(tallest, p.h + PLOT_HEAD);
         column = f->panel[k]->table ? columns : column + 1;
@@ -177,10 +185,10 @@ plot_places plot_places_of(const plot_figure *f, double top)
 
 /* ---- Key and description ---- */
 
-size_t plot_key(const plot_figure *f, const plot_series **entry, size_t most)
+size_t plot_key(const plot_figure *f, size_t from, size_t to, const plot_series **entry, size_t most)
 {
     size_t n = 0;
-    for (size_t k = 0; k < f->n; k++)
+    for (size_t k = from; k < to; k++)
         for (size_t i = 0; i < f->panel[k]->n; i++) {
             const plot_series *const s = f->panel[k]->series[i];
             bool known = !s->name;
@@ -192,11 +200,11 @@ size_t plot_key(const plot_figure *f, const plot_series **entry, size_t most)
 
 static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 
-bool plot_key_is_new(const plot_figure *f, size_t k)
+bool plot_key_is_new(const plot_figure *f, size_t from, size_t k)
 {
     const plot_map *const m = f->panel[k]->map;
     const plot_cloud *const c = f->panel[k]->cloud;
-    for (size_t i = 0; i < k; i++) {
+    for (size_t i = from; i < k; i++) {
         const plot_map *const n = f->panel[i]->map;
         const plot_cloud *const d = f->panel[i]->cloud;
         if (m && n && m->low == n->low && m->high == n->high && m->diverging == n->diverging && same_text(m->means, n->means)) return false;

@@ -29,6 +29,7 @@ typedef struct {
 
 plot_scale plot_scale_x(const plot_panel *p);
 plot_scale plot_scale_y(const plot_panel *p);
+plot_scale plot_scale_x2(const plot_panel *p);
 const char *plot_scale_label(const plot_scale *s, size_t i);
 /* The position of v: 0 at low, 1 at high, limited to a little beyond both. NaN when v is not finite, or not above 0 on a log axis. */
 double plot_scale_place(const plot_scale *s, double v);
@@ -47,11 +48,12 @@ static inline size_t plot_last_frame(const plot_figure *f) { return f->frames ? 
 typedef struct { double w, h, l, t, r, b; } plot_frame;
 plot_frame plot_frame_of(const plot_panel *p);
 double plot_panel_width(const plot_panel *p);
-/* Where the panels are in a drawing of the whole figure, which is w wide and h high, below `top`. Each panel has a heading of height
- * PLOT_HEAD above it. A table has a row of its own. */
+/* Where the panels from .. to - 1 are in a drawing, which is w wide and h high, below `top`. Each panel has a heading of height PLOT_HEAD above it.
+ * A table has a row of its own, and a part begins a row. */
 enum { PLOT_HEAD = 26, PLOT_GAP = 24 };
 typedef struct { double w, h; struct { double x, y; } at[PLOT_PANELS]; } plot_places;
-plot_places plot_places_of(const plot_figure *f, double top);
+plot_places plot_places_of(const plot_figure *f, size_t from, size_t to, double top);
+double plot_figure_width(const plot_figure *f);
 size_t plot_columns(const plot_figure *f); /* how many panels stand side by side */
 
 /* The number of bytes in the first line of text when a line has at most `most` characters; lines break at spaces where possible. */
@@ -67,10 +69,11 @@ const plot_verdict *plot_verdict_of(const plot_table *table, size_t row, size_t 
 
 /* Write one or two sentences about what a panel shows, for readers who cannot see it. Texts are escaped. */
 void plot_panel_describe(FILE *out, const plot_panel *p);
-/* The entries of the key: one series for each name, at most `most`. Returns how many there are. */
-size_t plot_key(const plot_figure *f, const plot_series **entry, size_t most);
-/* Whether the key must explain the colours of panel k: it has a map or cloud, and no earlier panel uses the same colours for the same thing. */
-bool plot_key_is_new(const plot_figure *f, size_t k);
+/* The entries of the key of the panels from .. to - 1: one series for each name, at most `most`. Returns how many there are. */
+size_t plot_key(const plot_figure *f, size_t from, size_t to, const plot_series **entry, size_t most);
+/* Whether this key must explain the colours of panel k: it has a map or cloud, and no panel in from .. k - 1 uses the same colours for the same
+ * thing. */
+bool plot_key_is_new(const plot_figure *f, size_t from, size_t k);
 
 /* The lines of figure.css, page.css, table.js and page.js, each list ended by NULL. The Makefile generates them. */
 extern const char *const plot_figure_css[], *const plot_page_css[], *const plot_table_js[], *const plot_page_js[];

@@ -57,7 +57,7 @@ void plot_figure_says(plot_figure *f, plot_saying what, const char *format, ...)
 plot_figure *plot_figure_new(gr_tape *t, const char *name, const char *title)
 {
     plot_figure *const f = gr_save_zeros(t, sizeof *f);
-    if (f) f->t = t, f->name = name, f->title = title, f->columns = 2;
+    if (f) f->t = t, f->name = name, f->title = title, f->columns = 2, f->parts = 1;
     return f;
 }
 
@@ -69,13 +69,23 @@ void plot_figure_frames(plot_figure *f, const char *unit, const double *at, size
     if (names) f->unit = unit, f->frame = names, f->frames = n;
 }
 
+void plot_part_begin(plot_figure *f, const char *title, const char *about, bool folded)
+{
+    if (!f || gr_failed(f->t)) return;
+    if (f->n == 0) f->parts = 0;
+    if (f->parts == PLOT_PARTS) gr_fail(f->t, NULL, "figure %s: at most %d parts", f->name, PLOT_PARTS);
+    else f->part[f->parts++] = (plot_part){ title, about, folded, f->n };
+}
+
+size_t plot_part_end(const plot_figure *f, size_t i) { return i + 1 < f->parts ? f->part[i + 1].from : f->n; }
+
 plot_panel *plot_panel_new(plot_figure *f, const plot_panel *p)
 {
     if (!f || gr_failed(f->t)) return NULL;
     if (f->n == PLOT_PANELS) return gr_fail(f->t, NULL, "figure %s: at most %d panels", f->name, PLOT_PANELS);
     plot_panel *const mine = copied(f->t, p, 1, sizeof *p);
     if (!mine) return NULL;
-    *mine = (plot_panel){ .title = p->title, .note = p->note, .x = p->x, .y = p->y, .aspect = p->aspect, .figure = f };
+    *mine = (plot_panel){ .title = p->title, .note = p->note, .x = p->x, .y = p->y, .x2 = p->x2, .aspect = p->aspect, .figure = f };
     mine->x.tick = copied(f->t, p->x.tick, p->x.ticks, sizeof *p->x.tick);
     mine->y.tick = copied(f->t, p->y.tick, p->y.ticks, sizeof *p->y.tick);
     if (gr_failed(f->t)) return NULL;
@@ -112,6 +122,7 @@ void plot_series_add(plot_panel *p, const plot_series *s)
     plot_series *const mine = copied(t, s, 1, sizeof *s);
     if (!mine) return;
     mine->x = copied(t, s->x, s->n, sizeof *s->x);
+    mine->x2 = copied(t, s->x2, s->n, sizeof *s->x2);
     mine->y = copied(t, s->y, rows * s->n, sizeof *s->y);
     mine->low = copied(t, s->low, rows * s->n, sizeof *s->low);
     mine->high = copied(t, s->high, rows * s->n, sizeof *s->high);

@@ -33,6 +33,7 @@ typedef struct {
     plot_mark mark;
     size_t n;                      /* points */
     const double *x, *y;           /* x [n]; y [n], or [frames, n] with moves. NaN and infinity leave a gap */
+    const double *x2;              /* [n] x on the panel's axis x2; NULL means none */
     const double *low, *high;      /* a band around y, with the shape of y; NULL means no band */
     bool moves;                    /* y, low and high have a row for each frame */
     bool reveal;                   /* y has one point per frame; frame k shows the first k + 1 points */
@@ -81,6 +82,8 @@ typedef struct plot_figure plot_figure;
 typedef struct plot_panel {
     const char *title, *note;      /* the note stands after the title in small letters; may be NULL */
     plot_axis x, y;
+    plot_axis x2;                  /* another axis for the same points, such as seconds instead of steps, which the reader of a page can choose; its label
+                                    * names it, and NULL means none. Drawings show x */
     double aspect;                 /* width over height; default 1.6, for maps and clouds 1 */
     /* The functions below fill in the rest. */
     plot_figure *figure;
@@ -99,7 +102,14 @@ typedef enum {
     PLOT_SAYS,
 } plot_saying;
 
-enum { PLOT_PANELS = 24 };
+/* A part of a figure: some of its panels with a key of their own, and with a heading in a page and in a drawing. */
+enum { PLOT_PANELS = 24, PLOT_PARTS = 4 };
+typedef struct {
+    const char *title, *about;     /* the heading, and a sentence under it or NULL; a figure's first part may have neither */
+    bool folded;                   /* a page with scripts shows the heading and the sentence alone until the reader opens the part */
+    size_t from;                   /* its first panel; the part ends where the next one begins */
+} plot_part;
+
 struct plot_figure {
     gr_tape *t;
     const char *name, *title, *says[PLOT_SAYS];
@@ -109,6 +119,8 @@ struct plot_figure {
     size_t columns;                /* panels side by side on a wide page; default 2 */
     plot_panel *panel[PLOT_PANELS];
     size_t n;                      /* panels */
+    plot_part part[PLOT_PARTS];
+    size_t parts;
 };
 
 /* An empty figure. name is the name of its file: letters and _. Only plot_figure_says and tables copy strings. All other strings must live as
@@ -117,6 +129,11 @@ plot_figure *plot_figure_new(gr_tape *t, const char *name, const char *title);
 /* Make the figure move: it has n frames, named by the numbers at[], such as training steps. Call this before adding anything that moves. */
 void plot_figure_frames(plot_figure *f, const char *unit, const double *at, size_t n);
 void plot_figure_says(plot_figure *f, plot_saying what, const char *format, ...) __attribute__((format(GR_PRINTF, 3, 4)));
+
+/* Begin a part: it has the panels that are added from now on. Panels before the first call are a part without a heading. */
+void plot_part_begin(plot_figure *f, const char *title, const char *about, bool folded);
+/* The number of panels before the end of part i. */
+size_t plot_part_end(const plot_figure *f, size_t i);
 
 /* Add a panel with the title, note, axes and aspect of p. It holds up to 24 series, or one map, cloud or table. */
 plot_panel *plot_panel_new(plot_figure *f, const plot_panel *p);

@@ -13,6 +13,7 @@
 #define PLOTLY_SHA "sha256-O24V1F27f8pb0glCkelh3cVHLNiHAJ5gCaVtq2aNch8="
 
 enum { LARGEST = 1 << 28 }; /* a plotly.min.js has 5 MB */
+enum { SCROLLS = 20, LONG_CAPTION = 300 }; /* a table of more rows scrolls; a caption of more characters is folded */
 
 static void lines(FILE *out, plot_lines line)
 {
@@ -28,10 +29,10 @@ static void element(FILE *out, const char *tag, const char *class, const char *t
 
 /* ---- The key ---- */
 
-static void key(FILE *out, const plot_figure *f)
+static void key(FILE *out, const plot_figure *f, size_t part)
 {
     const plot_series *entry[64];
-    const size_t n = plot_key(f, entry, 64);
+    const size_t from = f->part[part].from, to = plot_part_end(f, part), n = plot_key(f, from, to, entry, 64);
     if (n) fputs("<ul class=\"key\">", out);
     for (size_t i = 0; i < n; i++) {
         const bool bar = entry[i]->mark == PLOT_BARS;
@@ -40,10 +41,10 @@ static void key(FILE *out, const plot_figure *f)
         kit_markup(out, entry[i]->name), fputs("</li>", out);
     }
     if (n) fputs("</ul>\n", out);
-    for (size_t k = 0; k < f->n; k++) {
+    for (size_t k = from; k < to; k++) {
         const plot_map *const m = f->panel[k]->map;
         const plot_cloud *const c = f->panel[k]->cloud;
-        if (!plot_key_is_new(f, k)) continue;
+        if (!plot_key_is_new(f, from, k)) continue;
         fputs("<ul class=\"key\"><li>", out), kit_markup(out, m ? m->means : c->means), fputs("</li>", out);
         if (m) {
             fprintf(out, "<li>%s%.3g <svg class=\"ramp\" viewBox=\"0 0 9 1\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
@@ -141,18 +142,38 @@ static void back(FILE *out, const figures *all, const plot_figure *f)
             if (all->figure[i]->panel[k]->table) rows_about(out, all->figure[i], all->figure[i]->panel[k]->table, f);
 }
 
-/* ---- Panels ---- */
+/* ---- Panels ----
+ * Everything that can be folded is open in the page, and table.js closes it. So nothing is hidden without scripts, nor in print. */
+
+static size_t pictures(const plot_figure *f)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < f->n; k++) n += !f->panel[k]->table;
+    return n;
+}
+
+/* A table scrolls if it is long, and is folded if there are several pictures beside it. */
+static void table_panel(FILE *out, const figures *all, const plot_panel *p)
+{
+    const bool folds = pictures(p->figure) > 1, scrolls = p->table->rows > SCROLLS;
+    if (folds) fputs("<details class=\"fold\" open><summary>", out), element(out, "h3", NULL, p->title), fputs("</summary>\n", out);
+    else element(out, "h3", NULL, p->title);
+    if (scrolls) fputs("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"", out), kit_markup(out, p->title), fputs("\">\n", out);
+    table(out, all, p);
+    if (scrolls) fputs("</div>\n", out);
+    if (folds) fputs("</details>\n", out);
+}
 
 static void panel(FILE *out, const figures *all, const plot_figure *f, size_t k)
 {
     const plot_panel *const p = f->panel[k];
-    fprintf(out, "<div class=\"panel%s\">", p->table ? " wide" : plot_frame_of(p).l > 0 ? " axes" : "");
-    if (p->title || (p->note && !p->table)) {
+    fprintf(out, "<div class=\"panel%s\">", p->table ? " wide" : p->cloud ? " cloud" : plot_frame_of(p).l > 0 ? " axes" : "");
+    if (!p->table && (p->title || p->note)) {
         fputs("<h3>", out), kit_markup(out, p->title);
-        if (p->note && !p->table) fputs(" <small>", out), kit_markup(out, p->note), fputs("</small>", out);
+        if (p->note) fputs(" <small>", out), kit_markup(out, p->note), fputs("</small>", out);
         fputs("</h3>", out);
     }
-    if (p->table) table(out, all, p);
+    if (p->table) table_panel(out, all, p);
     else {
         const plot_frame s = plot_frame_of(p);
         fprintf(out, "<div class=\"box\" style=\"aspect-ratio:%.0f/%.0f\">", s.w, s.h), plot_panel_svg(out, p);
@@ -161,28 +182,51 @@ static void panel(FILE *out, const figures *all, const plot_figure *f, size_t k)
     fputs("</div>\n", out);
 }
 
-static bool has_plots(const plot_figure *f)
+/* The panels of a part, below its heading and key. */
+static void part(FILE *out, const figures *all, const plot_figure *f, size_t i)
 {
-    for (size_t k = 0; k < f->n; k++)
-        if (!f->panel[k]->table) return true;
-    return false;
+    const plot_part *const p = &f->part[i];
+    const size_t to = plot_part_end(f, i);
+    if (p->folded) fputs("<details class=\"fold part\" open><summary>", out);
+    element(out, "h3", p->folded ? NULL : "part", p->title), element(out, p->folded ? "span" : "p", "about", p->about);
+    if (p->folded) fputs("</summary>\n", out);
+    fputs("<div class=\"controls\">", out), key(out, f, i);
+    fprintf(out, "</div>\n<div class=\"grid c%zu%s\" style=\"--columns:%zu\">\n", plot_columns(f), pictures(f) == 1 && f->n > 1 ? " beside" : "",
+            plot_columns(f));
+    const bool apart = pictures(f) > 1; /* tables stand below the pictures, which a phone shows in a row */
+    for (size_t k = p->from; k < to; k++)
+        if (!apart || !f->panel[k]->table) panel(out, all, f, k);
+    fputs("</div>\n", out);
+    for (size_t k = p->from; k < to; k++)
+        if (apart && f->panel[k]->table) panel(out, all, f, k);
+    if (p->folded) fputs("</details>\n", out);
+}
+
+static void caption(FILE *out, const figures *all, size_t number)
+{
+    const plot_figure *const f = all->figure[number - 1];
+    const char *const says = f->says[PLOT_SAY_CAPTION], *const settings = f->says[PLOT_SAY_SETTINGS];
+    const bool folds = plot_characters(says) + plot_characters(settings) > LONG_CAPTION;
+    if (folds) fprintf(out, "<figcaption><details class=\"fold\" open><summary><b>Figure %zu.</b> How to read it%s</summary><p>", number,
+                       settings ? ", and the settings" : "");
+    else fprintf(out, "<figcaption><p><b>Figure %zu.</b> ", number);
+    kit_markup(out, says), fputs("</p>", out);
+    if (settings) fputs("<p><b>Settings.</b> ", out), kit_markup(out, settings), fputs("</p>", out);
+    if (folds) fputs("</details>\n", out);
+    back(out, all, f);
+    fputs("</figcaption>", out);
 }
 
 static void figure(FILE *out, const figures *all, size_t number)
 {
     const plot_figure *const f = all->figure[number - 1];
     fprintf(out, "<figure class=\"fig\" id=\"%s\"", f->name);
-    if (has_plots(f))
+    if (pictures(f))
         fprintf(out, " data-json=\"json-%s\" data-unit=\"", f->name), kit_markup(out, f->unit ? f->unit : ""), fputs("\"", out);
     fputs(">\n", out), element(out, "h2", NULL, f->title), element(out, "p", "ask", f->says[PLOT_SAY_QUESTION]);
     element(out, "p", "said", f->says[PLOT_SAY_NUMBER]);
-    fputs("<div class=\"controls\">", out), key(out, f),
-        fprintf(out, "</div>\n<div class=\"grid c%zu\" style=\"--columns:%zu\">\n", plot_columns(f), plot_columns(f));
-    for (size_t k = 0; k < f->n; k++) panel(out, all, f, k);
-    fprintf(out, "</div>\n<figcaption><b>Figure %zu.</b> ", number), kit_markup(out, f->says[PLOT_SAY_CAPTION]);
-    if (f->says[PLOT_SAY_SETTINGS]) fputs("<p><b>Settings.</b> ", out), kit_markup(out, f->says[PLOT_SAY_SETTINGS]), fputs("</p>", out);
-    back(out, all, f);
-    fputs("</figcaption></figure>\n", out);
+    for (size_t i = 0; i < f->parts; i++) part(out, all, f, i);
+    caption(out, all, number), fputs("</figure>\n", out);
 }
 
 /* ---- Plotly ---- */
@@ -226,7 +270,7 @@ static void begin(FILE *out, const plot_page *page)
 static void entry(FILE *out, const char *id, const char *title, const char *about)
 {
     fprintf(out, "<li><a href=\"#%s\">", id), kit_markup(out, title), fputs("</a>", out);
-    if (about) kit_markup(out, about);
+    if (about) fputs(" <span>", out), kit_markup(out, about), fputs("</span>", out);
     fputs("</li>\n", out);
 }
 
@@ -272,14 +316,14 @@ bool plot_page_write(gr_tape *t, const char *path, const plot_page *page, plot_f
     for (size_t i = 0; i < n; i++) figure(file.out, &all, i + 1);
     facts(file.out, page);
     for (size_t i = 0; i < n; i++) {
-        if (!has_plots(f[i])) continue;
+        if (!pictures(f[i])) continue;
         fprintf(file.out, "<script type=\"application/json\" id=\"json-%s\">", f[i]->name);
         plot_figure_json(file.out, f[i]), fputs("</script>\n", file.out);
     }
+    fputs("<script>\n", file.out), lines(file.out, plot_table_js), fputs("</script>\n", file.out); /* first, because it folds */
     if (page->plotly) fputs("<script>", file.out), fputs(page->plotly, file.out), fputs("</script>\n", file.out);
     for (const plot_lines *js = page->section ? page->section->js : NULL; js && *js; js++)
         fputs("<script>\n", file.out), lines(file.out, *js), fputs("</script>\n", file.out);
-    fputs("<script>\n", file.out), lines(file.out, plot_table_js), fputs("</script>\n", file.out);
     fputs("<script>\n", file.out), lines(file.out, plot_page_js), fputs("</script>\n</body>\n</html>\n", file.out);
     return kit_file_end(t, &file);
 }

@@ -81,7 +81,7 @@ void plot_svg_cloud(FILE *out, const plot_panel *p)
 
 /* ---- Lines of text ---- */
 
-/* Write the first n bytes of text, a line: at most 145 characters, which is the widest drawing. */
+/* Write the first n bytes of text, a line: at most 187 characters, which is the widest drawing. */
 static void put_line(FILE *out, const char *text, size_t n)
 {
     char line[1024];
@@ -147,11 +147,11 @@ static double lines(FILE *out, const char *class, const char *text, size_t most,
     return y;
 }
 
-/* Draw the key below y, w wide. Returns the y of its end. */
-static double key(FILE *out, const plot_figure *f, double y, double w)
+/* Draw the key of a part below y, w wide. Returns the y of its end. */
+static double key(FILE *out, const plot_figure *f, size_t part, double y, double w)
 {
     const plot_series *entry[64];
-    const size_t n = plot_key(f, entry, 64);
+    const size_t from = f->part[part].from, to = plot_part_end(f, part), n = plot_key(f, from, to, entry, 64);
     double x = 0;
     for (size_t i = 0; i < n; i++) {
         const double wide = 52 + 7 * (double)plot_characters(entry[i]->name);
@@ -161,10 +161,10 @@ static double key(FILE *out, const plot_figure *f, double y, double w)
         kit_markup(out, entry[i]->name), fputs("</text>", out);
         x += wide;
     }
-    for (size_t k = 0; k < f->n; k++) {
+    for (size_t k = from; k < to; k++) {
         const plot_map *const m = f->panel[k]->map;
         const plot_cloud *const c = f->panel[k]->cloud;
-        if (!plot_key_is_new(f, k)) continue;
+        if (!plot_key_is_new(f, from, k)) continue;
         const char *const means = m ? m->means : c->means;
         const double wide = 40 + 7 * (double)plot_characters(means) + (m ? 220 : 26 * (double)c->groups);
         if (x > 0 && x + wide > w) x = 0, y += 20;
@@ -193,23 +193,31 @@ static void head(FILE *out, const plot_panel *p, double x, double y)
     fputs("</text>\n", out);
 }
 
-/* The height is known only at the end, so the parts are written twice, first to /dev/null. */
-static double parts(FILE *out, const plot_figure *f)
+/* Draw a part below y: its heading, key and panels. Returns the y of its end. */
+static double part(FILE *out, const plot_figure *f, size_t i, double y)
 {
-    const double w = plot_places_of(f, 0).w;
-    const size_t most = (size_t)(w / 6.6);
-    double y = lines(out, "title", f->title, most * 2 / 3, 0, 25);
-    y = lines(out, "said", f->says[PLOT_SAY_NUMBER], most, y + 3, 18);
-    y = key(out, f, y + 6, w);
-    const plot_places places = plot_places_of(f, y);
-    for (size_t k = 0; k < f->n; k++) {
+    const size_t from = f->part[i].from, to = plot_part_end(f, i), most = (size_t)(plot_figure_width(f) / 6.6);
+    if (f->part[i].title) y = lines(out, "part", f->part[i].title, most, i ? y + 18 : y, 22);
+    y = lines(out, "soft", f->part[i].about, most, y, 18);
+    const plot_places places = plot_places_of(f, from, to, key(out, f, i, y + 6, plot_figure_width(f)));
+    for (size_t k = from; k < to; k++) {
         const plot_frame p = plot_frame_of(f->panel[k]);
         head(out, f->panel[k], places.at[k].x, places.at[k].y - 8);
         fprintf(out, "<svg x=\"%.1f\" y=\"%.1f\" width=\"%.0f\" height=\"%.0f\">", places.at[k].x, places.at[k].y, p.w, p.h);
         plot_svg_body(out, f->panel[k]);
         fputs("</svg>\n", out);
     }
-    y = lines(out, "soft", f->says[PLOT_SAY_CAPTION], most, places.h + 12, 18);
+    return places.h;
+}
+
+/* The height is known only at the end, so everything is written twice, first to /dev/null. */
+static double whole(FILE *out, const plot_figure *f)
+{
+    const size_t most = (size_t)(plot_figure_width(f) / 6.6);
+    double y = lines(out, "title", f->title, most * 2 / 3, 0, 25);
+    y = lines(out, "said", f->says[PLOT_SAY_NUMBER], most, y + 3, 18);
+    for (size_t i = 0; i < f->parts; i++) y = part(out, f, i, y);
+    y = lines(out, "soft", f->says[PLOT_SAY_CAPTION], most, y + 12, 18);
     return lines(out, "soft", f->says[PLOT_SAY_SETTINGS], most, y + 8, 18);
 }
 
@@ -221,13 +229,13 @@ void plot_figure_svg(FILE *out, const plot_figure *f)
         gr_fail_as(f->t, GR_IO_FAILED, "", "/dev/null: cannot be opened: %s", strerror(errno));
         return;
     }
-    const double h = parts(nowhere, f), w = plot_places_of(f, 0).w;
+    const double h = whole(nowhere, f), w = plot_figure_width(f);
     fclose(nowhere);
     fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"-16 -4 %.0f %.0f\" role=\"img\">\n<title>", w + 32, h + 22),
         kit_markup(out, f->title);
     fputs("</title><desc>", out), kit_markup(out, f->says[PLOT_SAY_CAPTION]), fputs("</desc>\n<style>\n", out);
     for (const char *const *line = plot_figure_css; *line; line++) fputs(*line, out);
     fprintf(out, "</style>\n<path class=\"paper\" d=\"M-16 -4h%.0fv%.0fh-%.0fz\"/>\n", w + 32, h + 22, w + 32);
-    parts(out, f);
+    whole(out, f);
     fputs("</svg>\n", out);
 }

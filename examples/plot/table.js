@@ -1,6 +1,13 @@
-/* table.js - buttons above a table of verdicts about the figures. They show the rows of one verdict; a link from a figure shows the rows about it. */
+/* table.js - what needs no Plotly. It closes the parts of the page that can be folded, and opens them for the printer. Buttons above a table of verdicts
+ * show the rows of one verdict, and a link from a figure shows the rows about it. */
 (() => {
   'use strict';
+  const folds = [...document.querySelectorAll('details.fold')];
+  let closed = folds;
+  for (const fold of folds) fold.open = false;
+  addEventListener('beforeprint', () => { closed = folds.filter(fold => !fold.open); for (const fold of closed) fold.open = true; });
+  addEventListener('afterprint', () => { for (const fold of closed) fold.open = false; });
+
   const LONG = 30;                                 // a longer table begins with the rows that do not pass
   const make = (tag, props) => Object.assign(document.createElement(tag), props);
   const verdict = row => row.querySelector('.v')?.textContent;
@@ -30,8 +37,8 @@
     for (const link of document.querySelectorAll(`a[data-figure][href="#${table.closest('figure').id}"]`))
       link.addEventListener('click', () => { here.verdict = ''; here.figure = link.dataset.figure; show(); });
     bar.append(out);
-    table.before(bar);
+    (table.closest('.scroll') ?? table).before(bar);
     show();
   }
-  for (const table of document.querySelectorAll('.wide > table')) if (table.querySelector('tr[data-figure] td.v')) filter(table);
+  for (const table of document.querySelectorAll('.wide table')) if (table.querySelector('tr[data-figure] td.v')) filter(table);
 })();

@@ -18,13 +18,13 @@ ap = argparse.ArgumentParser()
 ap.add_argument('folder', type=pathlib.Path)
 ap.add_argument('plotly', type=pathlib.Path)
 ap.add_argument('--short', action='store_true')
-ap.add_argument('--only', help='parts: looks,plays,turns,hovers,filters,themes,still,widths,calm,flat')
+ap.add_argument('--only', help='parts: folds,looks,axes,plays,turns,hovers,filters,themes,still,widths,calm,flat')
 ap.add_argument('--shots', type=pathlib.Path)
 args = ap.parse_args()
 args.folder = args.folder.resolve()
 WEB = re.compile('^https?:')  # 'https://**' does not match https://host/file
 Reader.shots, began = args.shots, time.time()
-parts = (args.only or 'looks,plays,turns,hovers,filters,still' + ('' if args.short else ',themes,widths,calm,flat')).split(',')
+parts = (args.only or 'folds,looks,axes,plays,turns,hovers,filters,still' + ('' if args.short else ',themes,widths,calm,flat')).split(',')
 
 COLOURS = '''async b64 => { const i = new Image(); i.src = 'data:image/png;base64,' + b64; await i.decode();
   const c = new OffscreenCanvas(i.width, i.height), g = c.getContext('2d'); g.drawImage(i, 0, 0);
@@ -32,6 +32,9 @@ COLOURS = '''async b64 => { const i = new Image(); i.src = 'data:image/png;base6
   return [n.size, 1 - Math.max(...n.values()) / d.length]; }'''
 VALIDATE = '''() => [...document.querySelectorAll('script[type="application/json"]')].flatMap(s => { const f = JSON.parse(s.textContent);
   return (Plotly.validate(f.data, f.layout) || []).filter(m => !/\\.args\\[/.test(m.msg)).map(m => s.id + ': ' + m.msg) })'''
+OPEN = '''() => { for (const fold of document.querySelectorAll('details')) fold.open = true; }'''
+LIVE = "document.querySelectorAll('.live > .plot').length === document.querySelectorAll('.plot').length"
+LENGTH = {1400: 20000, 400: 24000}  # at most so many pixels: readers scroll
 STILL = '''() => [...document.querySelectorAll('.box > svg')].every(s => getComputedStyle(s).visibility === 'visible' && s.getBoundingClientRect().width > 50)'''
 CUT = '''() => [...document.querySelectorAll('.live > .plot')].flatMap(p => { const box = p.getBoundingClientRect();
   return [...p.querySelectorAll('.xtick text, .ytick text, .g-xtitle text, .g-ytitle text')].filter(e => { const r = e.getBoundingClientRect();
@@ -59,6 +62,64 @@ def pages(folder):
     at = text.rindex('<script>\n')
     other.write_text(text[:at].replace(body, '<body>', 1) + tag + text[at:], encoding='utf-8')
     return other, page
+
+
+def folds(p):
+    """Long texts, tables and some parts are closed; the keyboard opens them and then their plots are drawn; print has everything."""
+    closed = p.locator('details.fold:not([open])').count()
+    check(closed == p.locator('details').count() > 0, f'{closed} folds are closed')
+    part = p.locator('details.part').first
+    plots, live = part.locator('.plot').count(), lambda: part.locator('.live > .plot').count()
+    before = live()
+    part.locator('summary').focus()
+    p.keyboard.press('Enter')
+    until(p, f"document.querySelectorAll('details.part .live > .plot').length >= {plots}")
+    check(before == 0 and live() == plots > 0, f'Enter opens a part of {plots} plots, which are drawn then')
+    key = lambda i: p.evaluate("i => [...document.querySelector('details.part').closest('.fig').querySelectorAll('.controls')][i].innerText", i)
+    check(p.evaluate("document.querySelector('details.part').closest('.fig').querySelectorAll('.controls').length") > 1 and key(0) != key(1), f'its key is its own')
+    p.keyboard.press('Enter')
+    check(not part.evaluate('e => e.open'), 'Enter closes it')
+    seen = '''() => [...document.querySelectorAll('figcaption p, .wide tr, .box > svg')].filter(e => !e.checkVisibility({ contentVisibilityAuto: true, visibilityProperty: true })
+      || e.getBoundingClientRect().height < 5).length'''
+    p.emulate_media(media='print')
+    hidden = p.evaluate(seen)
+    p.emulate_media(media='screen')
+    check(hidden == 0 and p.evaluate(seen) > 0, f'print: {hidden} paragraphs, rows and drawings of closed folds are hidden')
+
+
+def axes(p):
+    """Two radio buttons choose steps or seconds on the x axis, and the frames follow."""
+    fig = p.locator('.fig:has(.axis)').first
+    name, plot = fig.get_attribute('id'), fig.locator('.live > .plot').first
+    title, last = lambda: plot.evaluate('e => e.layout.xaxis.title.text'), lambda: plot.evaluate("e => e.data.filter(d => d.mode === 'markers').map(d => d.x[0])")
+    curve = lambda: plot.evaluate("e => e.data.filter(d => d.mode === 'lines' && d.line.width).map(d => [d.x.length, d.x.at(-1), d.y.length])")
+    labels, steps, ends = fig.locator('.axis label').all_text_contents(), title(), last()
+    radio = fig.locator('.axis input')
+    check(len(labels) == 2 and radio.first.is_checked() and labels[0].strip() == steps, f'{name}: the axes are {labels}, and {steps} is shown at first')
+    radio.first.focus()
+    p.keyboard.press('ArrowRight')
+    until(p, f"document.querySelector('#{name} .live > .plot').layout.xaxis.title.text === '{labels[1].strip()}'")
+    p.wait_for_timeout(700)
+    seconds = last()
+    check(title() == labels[1].strip() and len(set(seconds)) > 1 and set(ends) != set(seconds), f'{name}: an arrow key chooses {title()}: the curves end at {seconds}')
+    check(all(n == m and x == s for (n, x, m), s in zip(curve(), seconds)), f'{name}: and their last points are there {curve()}')
+    slider = fig.locator('input[type=range]')
+    slider.focus()
+    p.keyboard.press('Home')
+    p.keyboard.press('ArrowRight')
+    p.wait_for_timeout(700)
+    check(all(n == 2 and x == s for (n, x, _), s in zip(curve(), last())), f'{name}: frame 1 has two points in seconds {curve()}')
+    p.keyboard.press('End')
+    p.wait_for_timeout(700)
+    p.emulate_media(color_scheme='dark')
+    p.wait_for_timeout(2500)
+    check(title() == labels[1].strip(), f'{name}: another theme keeps the axis')
+    p.emulate_media(color_scheme='light')
+    radio.nth(1).focus()
+    p.keyboard.press('ArrowLeft')
+    until(p, f"document.querySelector('#{name} .live > .plot').layout.xaxis.title.text === '{steps}'")
+    p.wait_for_timeout(1500)
+    check(last() == ends, f'{name}: and back to {title()}')
 
 
 def looks(r, p):
@@ -143,7 +204,7 @@ def hovers(p):
 
 def filters(p):
     """The table of verdicts shows one verdict, or the statements about a figure, and its rows lead to their figures and back."""
-    table = p.locator('.wide > table:has(tr[data-figure])')
+    table = p.locator('.wide table:has(tr[data-figure])')
     rows = lambda: table.locator('tbody tr:visible').count()
     bar, every, passing = p.locator('.filter'), table.locator('tbody tr').count(), table.locator('tbody tr:has(td.pass)').count()
     buttons = bar.locator('button')
@@ -237,7 +298,11 @@ def themes(r, p, cloud):
 def widths(browser, inlined):
     for w in (320, 1400) if args.short else (320, 400, 768, 1400):
         with Reader(browser, viewport={'width': w, 'height': 800}, color_scheme='dark' if w == 400 else 'light') as r:
-            over, who = r.open(inlined).evaluate(OVER)
+            p, high = r.open(inlined), r.page.evaluate('document.documentElement.scrollHeight')
+            check(high <= LENGTH.get(w, high), f'{w} px: {high:,} px long')
+            p.evaluate(OPEN)
+            until(p, LIVE, 120)
+            over, who = p.evaluate(OVER)
             check(over <= 0 and not who, f'{w} px: no sideways scroll ({over} {who})')
             cut, crowded = r.page.evaluate(CUT), r.page.evaluate(CROWDED)
             check(not cut and not crowded, f'{w} px: labels of axes are whole and apart {cut} {crowded}')
@@ -263,6 +328,7 @@ def without_plotly(browser, cdn, count):
         p.wait_for_selector('#notice:visible')
         check(len(r.asked) == 1 and r.asked[0].startswith('https://cdn.plot.ly/'), f'one request {r.asked}')
         check(len(r.said) <= 1 and all('ERR_FAILED' in s for s in r.said), f'and only its failure is logged {r.said}')
+        p.evaluate(OPEN)
         check(p.evaluate(STILL), 'CDN refused: all still drawings show')
         check(p.locator('.player').count() == 0 and p.locator('.controls button').count() == 0, 'CDN refused: no dead controls')
         r.shot('still_1400')
@@ -273,15 +339,19 @@ def without_plotly(browser, cdn, count):
         r.ctx.route(WEB, lambda q: q.fulfill(body='alert(1)', **answer))
         p = r.open(cdn, ready=None)
         p.wait_for_selector('#notice:visible')
+        p.evaluate(OPEN)
         check(any('integrity' in s for s in r.said) and p.evaluate(STILL), 'a changed Plotly is refused')
     with Reader(browser, java_script_enabled=False) as r:
         p = r.open(cdn, ready=None)
-        check(p.locator('noscript p').first.is_visible() and p.locator('.box > svg').first.is_visible() and not r.said, 'scripts off: still drawings')
+        drawings, shown = p.locator('.box > svg'), p.locator('.box > svg:visible').count()
+        check(p.locator('noscript p').first.is_visible() and shown == drawings.count() and not r.said, f'scripts off: {shown} still drawings, none in a closed fold')
     if args.short:
         return
     with Reader(browser) as r:
         r.ctx.route(WEB, lambda q: q.fulfill(path=args.plotly, **answer))
         p = r.open(cdn)
+        p.evaluate(OPEN)
+        until(p, LIVE, 120)
         check(not r.said and p.locator('.live').count() == count, f'CDN answered: all live {r.said[:2]}')
 
 
@@ -296,8 +366,14 @@ def main(pw, folder):
         p = r.open(inlined)
         print(f'      ready in {time.time() - t:.1f} s')
         count = p.locator('.plot').count()
+        if 'folds' in parts:
+            folds(p)
+        p.evaluate(OPEN)
+        until(p, LIVE, 120)
         if 'looks' in parts:
             looks(r, p)
+        if 'axes' in parts:
+            axes(p)
         moving = p.evaluate("[...document.querySelectorAll('.fig')].filter(f => f.querySelector('.player')).map(f => '#' + f.id)")
         turning = p.evaluate("[...document.querySelectorAll('.fig')].filter(f => f.querySelector('[title=\"Turn left\"]')).map(f => '#' + f.id)")
         scenes = p.evaluate("[...document.querySelectorAll('.plot')].filter(p => p.layout.scene).length")
@@ -325,6 +401,8 @@ def main(pw, folder):
         browser = launch(pw, '--disable-3d-apis')
         with Reader(browser) as r:
             p = r.open(inlined)
+            p.evaluate(OPEN)
+            until(p, f"document.querySelectorAll('.live').length === {count - scenes}", 120)
             live = p.locator('.live').count()
             check(live == count - scenes and p.locator(turning[0] + ' .box > svg').first.is_visible() and not [s for s in r.said if 'page error' in s],
                   f'no WebGL: {live} plots live, {scenes} clouds stay drawn {r.said[:2]}')

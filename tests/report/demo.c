@@ -29,16 +29,17 @@ static plot_figure *loss(gr_tape *t)
     for (int m = 0; m < 4; m++) {
         plot_panel *const p = plot_panel_new(
             f, &(plot_panel){
-                   .title = model[m], .note = "10 layers, digits", .x = { "training step" }, .y = { "training loss", .log = true } });
+                   .title = model[m], .note = "10 layers, digits", .x = { "training step" }, .x2 = { "seconds" }, .y = { "training loss", .log = true } });
         for (int a = 0; a < 3; a++) {
-            double y[STEPS], low[STEPS], high[STEPS];
+            double y[STEPS], low[STEPS], high[STEPS], seconds[STEPS];
             for (int i = 0; i < STEPS; i++) {
+                seconds[i] = steps[i] * (a + 1) / 100;
                 y[i] = (0.05 + 0.1 * (2 - a) + 2.2 * exp(-steps[i] / (300.0 + 200 * m * (3 - a)))) * exp(noise(0.05));
                 low[i] = y[i] * 0.8, high[i] = y[i] * 1.25;
             }
             plot_series_add(
                 p,
-                &(plot_series){ .name = arm[a], .ink = ink[a], .n = STEPS, .x = steps, .y = y, .low = low, .high = high, .reveal = true });
+                &(plot_series){ .name = arm[a], .ink = ink[a], .n = STEPS, .x = steps, .x2 = seconds, .y = y, .low = low, .high = high, .reveal = true });
         }
     }
     return f;
@@ -159,6 +160,7 @@ static plot_figure *histograms(gr_tape *t)
         for (int i = 0; i < BINS; i++) x[i] = -4 + 8 * (i + 0.5) / BINS, y[i] = exp(-x[i] * x[i] / 2 / pow(4, g - 1)) / pow(2, g - 1) / 10;
         plot_series_add(p, &(plot_series){ .name = "LayerNorm", .ink = PLOT_INK_LN, .mark = PLOT_BARS, .n = BINS, .x = x, .y = y });
     }
+    plot_part_begin(f, "A family", "Five curves with a key of their own.", true);
     plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = "Family", .x = { "x" }, .y = { "y" } });
     for (int k = 0; k < 5; k++) {
         for (int i = 0; i < BINS; i++) y[i] = sin(x[i] + 0.4 * k);

@@ -8,9 +8,11 @@ import time
 CHROMIUM = os.environ.get('CHROMIUM') or shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')
 FLAGS = ['--no-sandbox', '--enable-unsafe-swiftshader', '--force-color-profile=srgb', '--hide-scrollbars']
 NOISE = re.compile(r'GPU stall due to ReadPixels|willReadFrequently')  # software GL only
-OVER = '''() => [document.documentElement.scrollWidth - document.documentElement.clientWidth,
-  [...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('svg, thead, math')).slice(0, 3)
-  .map(e => e.tagName + '.' + e.className)]'''
+OVER = '''() => { // panels side by side that a phone scrolls may reach over the edge
+  const strip = e => { const row = e.parentElement?.closest('.grid'); return row && getComputedStyle(row).overflowX === 'auto'; };
+  return [document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  [...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('svg, thead, math') && !strip(e)).slice(0, 3)
+  .map(e => e.tagName + '.' + e.className)]; }'''
 UNNAMED = '''() => [...document.querySelectorAll('[role=img],button,input')].filter(e => !e.closest('[aria-hidden=true]')
   && !(e.ariaLabel || e.textContent.trim() || e.labels?.[0]?.textContent.trim())).map(e => e.outerHTML.slice(0, 80))'''
 fails = []
