@@ -182,21 +182,18 @@ void dive_batch_size_draw(const dive *d, plot_figure *f)
 {
     const plot_axis x = { .label = "batch", .tick = place_name, .ticks = BATCHES };
     const char *words[BATCH_NETS];
-    f->title = "Small and large batches", f->columns = BATCH_NETS;
+    f->title = "Small and large batches", f->columns = BATCH_NETS, f->abreast = true;
     for (size_t k = 0; k < BATCH_NETS; k++) {
         const batch_net n = batch_net_of(d, k);
+        plot_part_begin(f, n.title, NULL, false);
         plot_panel *const error = plot_panel_new(
-            f, &(plot_panel){ .title = n.title, .note = "in evaluation mode", .x = x, .y = { .label = "test error, %", .log = true } });
-        for (size_t i = 0; i < BATCH_ARMS; i++) add_band(error, &n.arm[i], batch_get(d, &n, i, "error"));
-    }
-    for (size_t k = 0; k < BATCH_NETS; k++) {
-        const batch_net n = batch_net_of(d, k);
-        plot_panel *const gap = plot_panel_new(f, &(plot_panel){ .title = n.title,
-                                                                 .note = "training mode minus evaluation mode",
-                                                                 .x = x,
-                                                                 .y = { .label = "test error, difference in points" } });
-        for (size_t i = 0; i < BATCH_ARMS; i++)
+            f, &(plot_panel){ .title = "Test error", .note = "in evaluation mode", .x = x, .y = { .label = "test error, %", .log = true } });
+        plot_panel *const gap = plot_panel_new(
+            f, &(plot_panel){ .title = "Difference", .note = "training minus evaluation mode", .x = x, .y = { .label = "difference in points" } });
+        for (size_t i = 0; i < BATCH_ARMS; i++) {
+            add_band(error, &n.arm[i], batch_get(d, &n, i, "error"));
             add_band(gap, &n.arm[i], batch_difference(f->t, batch_get(d, &n, i, "shown"), batch_get(d, &n, i, "error")));
+        }
         words[k] = dive_spec_text(f, &(dive_spec){ .arch = n.spec.arch, .hidden = n.spec.hidden, .convs = n.spec.convs, .lr = NAN }, 0);
     }
     const batch_net cnn = batch_net_of(d, BATCH_CNN);
@@ -209,7 +206,7 @@ void dive_batch_size_draw(const dive *d, plot_figure *f)
         f, PLOT_SAY_CAPTION,
         "Networks train in batches of 1 to 128 for %zu to %zu steps: sqrt(128 / batch) times those at batch 128, with the constant "
         "learning "
-        "rate 0.001 sqrt(batch / 4). Curves are means and bands are ranges over %zu seeds. The panels below show how much the test "
+        "rate 0.001 sqrt(batch / 4). Curves are means and bands are ranges over %zu seeds. The differences show how much the test "
         "error "
         "changes when the network runs in training mode, with batches of the training size: only BatchNorm changes. After few steps its "
         "running statistics still lag behind, which increases its error in evaluation mode. At batch 1 BatchNorm has no point where it "

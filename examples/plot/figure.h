@@ -121,6 +121,7 @@ struct plot_figure {
     size_t n;                      /* panels */
     plot_part part[PLOT_PARTS];
     size_t parts;
+    bool abreast;                  /* a wide page shows the parts side by side, and the panels of each below one another */
 };
 
 /* An empty figure. name is the name of its file: letters and _. Only plot_figure_says and tables copy strings. All other strings must live as

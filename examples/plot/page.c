@@ -187,19 +187,19 @@ static void part(FILE *out, const figures *all, const plot_figure *f, size_t i)
 {
     const plot_part *const p = &f->part[i];
     const size_t to = plot_part_end(f, i);
-    if (p->folded) fputs("<details class=\"fold part\" open><summary>", out);
+    fputs(p->folded ? "<details class=\"fold part\" open><summary>" : f->abreast ? "<div>\n" : "", out);
     element(out, "h3", p->folded ? NULL : "part", p->title), element(out, p->folded ? "span" : "p", "about", p->about);
     if (p->folded) fputs("</summary>\n", out);
     fputs("<div class=\"controls\">", out), key(out, f, i);
     fprintf(out, "</div>\n<div class=\"grid c%zu%s\" style=\"--columns:%zu\">\n", plot_columns(f), pictures(f) == 1 && f->n > 1 ? " beside" : "",
-            plot_columns(f));
-    const bool apart = pictures(f) > 1; /* tables stand below the pictures, which a phone shows in a row */
+            f->abreast ? 1 : plot_columns(f));
+    const bool apart = pictures(f) > 1; /* then tables stand below the pictures, which a phone shows in a row */
     for (size_t k = p->from; k < to; k++)
         if (!apart || !f->panel[k]->table) panel(out, all, f, k);
     fputs("</div>\n", out);
     for (size_t k = p->from; k < to; k++)
         if (apart && f->panel[k]->table) panel(out, all, f, k);
-    if (p->folded) fputs("</details>\n", out);
+    fputs(p->folded ? "</details>\n" : f->abreast ? "</div>\n" : "", out);
 }
 
 static void caption(FILE *out, const figures *all, size_t number)
@@ -225,7 +225,9 @@ static void figure(FILE *out, const figures *all, size_t number)
         fprintf(out, " data-json=\"json-%s\" data-unit=\"", f->name), kit_markup(out, f->unit ? f->unit : ""), fputs("\"", out);
     fputs(">\n", out), element(out, "h2", NULL, f->title), element(out, "p", "ask", f->says[PLOT_SAY_QUESTION]);
     element(out, "p", "said", f->says[PLOT_SAY_NUMBER]);
+    if (f->abreast) fprintf(out, "<div class=\"abreast\" style=\"--columns:%zu\">\n", f->parts);
     for (size_t i = 0; i < f->parts; i++) part(out, all, f, i);
+    if (f->abreast) fputs("</div>\n", out);
     caption(out, all, number), fputs("</figure>\n", out);
 }
 

@@ -21,7 +21,7 @@ WAYS = [
     ('still drawings that hide', '.plot { visibility: hidden }', '.plot, .box > svg { visibility: hidden }', 'still drawings show', 'still'),
     ('a figure that Plotly does not know', '"dash":"solid"', '"dash":7,"dosh":1', 'Plotly.validate', 'looks'),
     ('light paper in the dark', 'VAR[c] ?', 'false ?', 'within', 'themes'),
-    ('plots on paper', '.plot, .player, .notice, .fig button { display: none !important }', '', 'print: still', 'themes'),
+    ('plots on paper', '.plot, .player, .notice, .filter, .fig button { display: none !important }', '', 'print: still', 'themes'),
     ('panels that are not linked', 'for (const q of others()) Plotly.Fx.hover', 'for (const q of []) Plotly.Fx.hover', 'panels show', 'hovers'),
     ('folds that stay open', 'fold.open = false;\n  addEventListener', 'fold.open = true;\n  addEventListener', 'folds are closed', 'folds'),
     ('a part that stays empty', "addEventListener('toggle'", "addEventListener('toggled'", 'within', 'folds'),
