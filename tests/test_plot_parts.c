@@ -73,8 +73,11 @@ TEST(parts_have_their_keys_in_the_page_and_in_the_drawing)
     const char *const svg = written(plot_figure_svg, f);
     assert_null(not_xml(svg));
     assert_parts(svg, (const char *const[]){ ">one</text>", ">two</text>", ">P</text>", ">Q</text>", ">T</text>", "class=\"part\"", ">Open &amp; new</text>",
-                                             ">A sentence.</text>", ">one</text>", ">R</text>", ">Folded</text>", ">three</text>", ">S</text>", NULL });
-    assert_null(not_json(written(plot_figure_json, f)));
+                                             ">A sentence.</text>", ">one</text>", ">R</text>",
+                                             "<title>Open &amp; new: R</title>", ">Folded</text>", ">three</text>", ">S</text>", NULL });
+    const char *const json = written(plot_figure_json, f);
+    assert_null(not_json(json));
+    assert_parts(json, (const char *const[]){ "\\u003cb>P\\u003c/b>", "\\u003cb>Open & new: R\\u003c/b>", "\\u003cb>Folded: S\\u003c/b>", NULL });
     gr_tape_free(t);
 }
 

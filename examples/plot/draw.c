@@ -159,6 +159,14 @@ plot_frame plot_frame_of(const plot_panel *p)
     return f;
 }
 
+plot_prefix plot_prefix_of(const plot_figure *f, size_t k)
+{
+    const char *title = NULL;
+    for (size_t i = 0; i < f->parts; i++)
+        if (f->part[i].from <= k) title = f->part[i].title;
+    return title ? (plot_prefix){ title, ": " } : (plot_prefix){ "", "" };
+}
+
 static bool begins_part(const plot_figure *f, size_t k)
 {
     for (size_t i = 0; i < f->parts; i++)

@@ -54,6 +54,9 @@ enum { PLOT_HEAD = 26, PLOT_GAP = 24 };
 typedef struct { double w, h; struct { double x, y; } at[PLOT_PANELS]; } plot_places;
 plot_places plot_places_of(const plot_figure *f, size_t from, size_t to, double top);
 double plot_figure_width(const plot_figure *f);
+/* The heading of panel k's part and ": ", for a title that stands alone; both are "" when the part has no heading. */
+typedef struct { const char *part, *colon; } plot_prefix;
+plot_prefix plot_prefix_of(const plot_figure *f, size_t k);
 size_t plot_columns(const plot_figure *f); /* how many panels stand side by side */
 
 /* The number of bytes in the first line of text when a line has at most `most` characters; lines break at spaces where possible. */

@@ -66,11 +66,13 @@ static void titles(plot_writer *w, const plot_places *at, double h)
     plot_json_put(w, ",\n\"annotations\":[");
     for (size_t k = 0; k < w->f->n; k++) {
         const plot_panel *const p = w->f->panel[k];
+        const plot_prefix part = plot_prefix_of(w->f, k);
         plot_json_put(w,
             "%s{\"showarrow\":false,\"xref\":\"paper\",\"yref\":\"paper\",\"xanchor\":\"left\",\"yanchor\":\"bottom\",\"x\":%.5f,\"y\":%."
             "5f,\"text\":",
             k ? "," : "", at->at[k].x / at->w, 1 - (at->at[k].y - 2) / h);
-        kit_json_text(w->out, plot_say(w->f->t, "<b>%s</b> %s", p->title ? p->title : "", p->note ? p->note : "")), plot_json_put(w, "}");
+        kit_json_text(w->out, plot_say(w->f->t, "<b>%s%s%s</b> %s", part.part, part.colon, p->title ? p->title : "", p->note ? p->note : ""));
+        plot_json_put(w, "}");
     }
     plot_json_put(w, "]");
 }

@@ -121,7 +121,11 @@ static void table(FILE *out, const plot_panel *p)
 
 void plot_svg_body(FILE *out, const plot_panel *p)
 {
-    fputs("<title>", out), kit_markup(out, p->title ? p->title : p->figure->title), fputs("</title><desc>", out);
+    size_t k = 0;
+    while (p->figure->panel[k] != p) k++;
+    const plot_prefix part = plot_prefix_of(p->figure, k);
+    fputs("<title>", out), kit_markup(out, part.part), fputs(part.colon, out);
+    kit_markup(out, p->title ? p->title : p->figure->title), fputs("</title><desc>", out);
     plot_panel_describe(out, p), fputs("</desc>", out);
     if (p->table) table(out, p);
     else if (p->cloud) plot_svg_cloud(out, p);

@@ -28,7 +28,7 @@ WAYS = [
     ('folds that do not print', 'details::details-content {', 'details::details-contents {', 'are hidden', 'folds'),
     ('a page that is too long', '<p class="lead">', '<p class="lead" style="height: 9000px">', 'px long', 'widths'),
     ('an axis whose curves stay', 'd.x && meta ? {', 'd.x && meta && false ? {', 'an arrow key chooses', 'axes'),
-    ('frames on the other axis', 'whole.data[f.traces[k]].meta, at', 'undefined, at', 'in seconds', 'axes'),
+    ('frames on the other axis', 'whole.data[f.traces[k]].meta, at', 'undefined, at', 'an arrow key chooses', 'axes'),
     ('a filter that hides nothing', 'row.hidden = !fits(row)', 'row.hidden = false', 'shown at first', 'filters'),
     ('a figure that leads to all rows', 'row.dataset.figure !== here.figure', 'false', 'leads to its', 'filters'),
     ('a forgotten term of the gradient', '-f.xhat[k] * group.mean_gx];', '0];', 'layer: y and dx', 'twelve numbers'),
