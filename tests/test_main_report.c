@@ -22,7 +22,7 @@ TEST(the_report_is_a_page_with_curves_of_the_run)
     slurp(in_dir("run.html"), page, sizeof page);
     static const char *const part[] = { "<h1>seq_mnist_lstm: a training run</h1>", "id=\"loss\"", "id=\"accuracy\"", "id=\"gradient\"", "id=\"weights\"",
                                         "lstm.weight_hh_l0</li>", "id=\"preactivations\"", "85th percentile</li>", "--steps=9 --eval-every=4", "\"x\":[1,2,3,4,5,6,7,8,9]",
-                                        "\"x\":[4,7,8,9]", "</html>\n" };
+                                        "\"x\":[4,7,8,9]", "\"x2\":[", "\"title\":\"seconds, with the tests\"", "</html>\n" };
     for (size_t i = 0; i < COUNT(part); i++)
         if (!strstr(page, part[i])) fail_msg("the report has no %s", part[i]);
     assert_non_null(strstr(page, "In training each point is one step. On the test set each of the 4 points is one evaluation."));

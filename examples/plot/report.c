@@ -55,7 +55,7 @@ void plot_report_note(plot_report *r, plot_report_panel panel, const char *name,
 {
     plot_report_curve *const c = r->path && isfinite(value) ? curve_of(r, panel, name) : NULL;
     const size_t k = point_of(r, step);
-    if (c) c->n[k]++, c->step[k] += (double)step, c->value[k] += value;
+    if (c) c->n[k]++, c->step[k] += (double)step, c->value[k] += value, c->seconds[k] += kit_seconds() - r->began;
 }
 
 /* Whether the panel still has no value at the point of this step. */
@@ -122,13 +122,14 @@ static void draw(plot_panel *p, const plot_report_curve *c)
 {
     for (int i = 0, j = 0; c; c = c->next) {
         const plot_ink ink = is_earlier(c) ? j++ ? PLOT_INK_NONE : PLOT_INK_QUIET : PLOT_INK_RAMP0 + (plot_ink)(i++ % 5);
-        double x[PLOT_REPORT_POINTS], y[PLOT_REPORT_POINTS];
+        double x[PLOT_REPORT_POINTS], seconds[PLOT_REPORT_POINTS], y[PLOT_REPORT_POINTS];
         size_t n = 0;
         for (size_t k = 0; k < PLOT_REPORT_POINTS; k++)
-            if (c->n[k]) x[n] = c->step[k] / (double)c->n[k], y[n++] = c->value[k] / (double)c->n[k];
+            if (c->n[k])
+                x[n] = c->step[k] / (double)c->n[k], seconds[n] = c->seconds[k] / (double)c->n[k], y[n++] = c->value[k] / (double)c->n[k];
         const plot_mark mark = n < PLOT_REPORT_POINTS / 10 ? PLOT_LINE_DOTS : PLOT_LINE;
         plot_series_add(p,
-                        &(plot_series){ .name = c->name, .ink = ink, .mark = mark, .n = n, .x = x, .y = y });
+                        &(plot_series){ .name = c->name, .ink = ink, .mark = mark, .n = n, .x = x, .x2 = seconds, .y = y });
     }
 }
 
@@ -197,7 +198,12 @@ static const char *caption(const plot_report *r, int k)
 static plot_figure *figure(const plot_report *r, int k)
 {
     plot_figure *const f = plot_figure_new(r->t, panels[k].name, panels[k].title);
-    draw(plot_panel_new(f, &(plot_panel){ .x = { "step" }, .y = { panels[k].label, .log = panels[k].log && has_positive(r->curve[k]) }, .aspect = 2 }), r->curve[k]);
+    const bool alone = !has_earlier(r->curve[k]); /* the log of an earlier run has no seconds */
+    draw(plot_panel_new(f, &(plot_panel){ .x = { "step" },
+                                          .x2 = { alone ? "seconds, with the tests" : NULL },
+                                          .y = { panels[k].label, .log = panels[k].log && has_positive(r->curve[k]) },
+                                          .aspect = 2 }),
+         r->curve[k]);
     say_number(r, f, k);
     plot_figure_says(f, PLOT_SAY_CAPTION, "%s%s", caption(r, k), has_earlier(r->curve[k]) ? plot_say(r->t, " Earlier: the run of %s.", r->with) : "");
     return f;

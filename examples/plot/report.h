@@ -22,7 +22,7 @@ typedef struct plot_report_curve {
     struct plot_report_curve *next;
     const char *name;
     size_t n[PLOT_REPORT_POINTS];
-    double step[PLOT_REPORT_POINTS], value[PLOT_REPORT_POINTS]; /* sums over the n notes of a point */
+    double step[PLOT_REPORT_POINTS], value[PLOT_REPORT_POINTS], seconds[PLOT_REPORT_POINTS]; /* sums over the n notes of a point */
 } plot_report_curve;
 
 /* The last test: how often each digit was read as each, and the images with the largest loss, the largest first. */
