@@ -233,6 +233,17 @@ def filters(p):
     check(rows() == every, 'All shows all rows')
 
 
+def eye(p, cloud):
+    """Where the camera is when it has come to rest, which takes a while on a busy machine."""
+    at = p.evaluate(EYE, cloud)
+    for _ in range(20):
+        p.wait_for_timeout(500)
+        before, at = at, p.evaluate(EYE, cloud)
+        if before == at:
+            break
+    return at
+
+
 def turns(p, fig):
     """Clouds turn by mouse, also after a resize (where Plotly loses its state), and all together; the camera survives a change of frame; the wheel scrolls the page."""
     ids = [i for i in p.evaluate(f"[...document.querySelectorAll('{fig} .live > .plot')].filter(p => p.layout.scene).map(p => p.id)")]
@@ -249,7 +260,7 @@ def turns(p, fig):
     p.mouse.move(x + 110, y + 25, steps=6)
     p.mouse.up()
     p.wait_for_timeout(800)
-    e1 = p.evaluate(EYE, a)
+    e1 = eye(p, a)
     check(e1 != e0 and p.locator('#' + a).screenshot() != pic, f'{fig}: a drag turns the cloud {e0} -> {e1}')
     check(p.evaluate(EYE, other) == e1, f'{fig}: the other clouds follow')
     if p.locator(fig + ' input').count():
@@ -258,7 +269,8 @@ def turns(p, fig):
         p.wait_for_timeout(800)
         p.keyboard.press('End')
         p.wait_for_timeout(800)
-        check(p.evaluate(EYE, a) == e1, f'{fig}: the camera stays when the frame changes')
+        at = eye(p, a)
+        check(at == e1, f'{fig}: the camera stays when the frame changes {at}')
     p.locator(fig).get_by_role('button', name='Turn left').focus()
     p.keyboard.press('Space')
     p.wait_for_timeout(800)
@@ -318,7 +330,8 @@ def calm(browser, inlined, fig):
         p.wait_for_timeout(600)
         a = value()
         p.wait_for_timeout(2000)
-        check(a == 0 and value() in (1, 2), f'reduced motion: about one frame a second ({a} -> {value()})')
+        b = value()
+        check(a <= 1 and b - a in (1, 2, 3), f'reduced motion: about one frame a second ({a} -> {b})')
 
 
 def without_plotly(browser, cdn, count):
