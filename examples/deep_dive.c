@@ -275,10 +275,11 @@ static void write_page(dive *d, plot_figure *const *figure, size_t n, const char
         { "Command", text[0] },
         { "Images", text[1] },
         { "Text", text[2] },
-        { "Seeds", plot_say(t, "%zu, beginning with %llu", d->seeds, (unsigned long long)o.seed) },
+        { "Seeds", plot_say(t, d->seeds > 1 ? "%zu, beginning with %llu" : "%zu: %llu", d->seeds, (unsigned long long)o.seed) },
         { "Program", plot_say(t, "gradus %s, %s, matrix products: %s", GR_VERSION_TEXT,
                               sizeof(gr_real) == sizeof(float) ? "float" : "double", KIT_BLAS) },
-        { "Machine", plot_say(t, "%s, %s, %d threads", kit_cpu(cpu, sizeof cpu), gr_tape_isa(t), gr_tape_threads(t)) },
+        { "Machine", plot_say(t, "%s, %s, %s", kit_cpu(cpu, sizeof cpu), gr_tape_isa(t),
+                              dive_count(t, (size_t)gr_tape_threads(t), "thread", "threads")) },
         { "Seconds", plot_say(t, "%.1f in all: %s", sum, times) },
         { "Numbers", "runs.jsonl, beside this page, has every number behind the figures; the folder figures has each figure for Plotly and "
                      "as a drawing" },
@@ -289,8 +290,13 @@ static void write_page(dive *d, plot_figure *const *figure, size_t n, const char
             t,
             "Which claims about normalization hold? Small networks without a norm, with BatchNorm and with LayerNorm train on the same "
             "batches from the same initial weights, and this page shows what happens inside them. It is for people who train networks or "
-            "teach how to. %s The command at the end of the page measured every number; a claim that does not hold here is marked FAIL or "
-            "DIFFERS. In all figures none, BN and LN are no norm, BatchNorm and LayerNorm, and have the same colours.",
+            "teach how to. %s The command at the end of the page measured every number. Each claim has a verdict. PASS: it holds here. "
+            "FAIL: it "
+            "does not. DIFFERS: only a part of it holds, or less than it states, or the seeds do not agree. EQUAL: the two networks that "
+            "it "
+            "compares differ by less than the evaluation can show. TOO SHORT: these runs cannot tell. In all figures none, BN and LN are "
+            "no "
+            "norm, BatchNorm and LayerNorm, and have the same colours.",
             d->mode == DIVE_FULL    ? "These are the long runs."
             : d->mode == DIVE_QUICK ? "These are short runs of small networks; --full makes long ones."
                                     : "These are the tiny runs of a self-test, in which only the mathematical statements mean anything."),

@@ -14,10 +14,23 @@ TEST(bands_are_means_and_ranges_over_the_seeds)
     assert_true(b.mean[0] == 2 && b.low[0] == 1 && b.high[0] == 3 && b.mean[1] == 4 && isnan(b.mean[2]) && isnan(b.low[2]) &&
                 isnan(b.high[2]));
     assert_int_equal(dive_over_seeds(t, NULL).n, 0);
-    char text[8];
-    assert_string_equal(dive_number(text, sizeof text, 0.126, 2), "0.13");
-    assert_string_equal(dive_number(text, sizeof text, (double)NAN, 2), "never");
     assert_true(isnan(dive_mean(NULL)) && dive_mean(&(plot_record){ .n = 2, .values = curve }) == 1.5);
+    gr_tape_free(t);
+}
+
+TEST(texts_fit_their_numbers)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    double values[] = { 1, 2.5, (double)NAN, (double)NAN };
+    const plot_record all = { .n = 2, .values = values }, some = { .n = 3, .values = values }, none = { .n = 2, .values = values + 2 };
+    assert_string_equal(dive_count(t, 1, "seed", "seeds"), "1 seed"), assert_string_equal(dive_count(t, 0, "seed", "seeds"), "0 seeds");
+    assert_string_equal(dive_range(t, 21.6, 22.4, 0), "22"), assert_string_equal(dive_range(t, 21.6, 22.4, 1), "21.6 to 22.4");
+    assert_string_equal(dive_range(t, 0.01, 0.3, -6), "0.01 to 0.3"), assert_string_equal(dive_range(t, 0.01, 0.01, -6), "0.01");
+    assert_string_equal(dive_number(t, 0.126, 2), "0.13"), assert_string_equal(dive_number(t, (double)NAN, 2), "diverged in a seed");
+    assert_string_equal(dive_mean_text(t, &all, 2, "never"), "1.75");
+    assert_string_equal(dive_mean_text(t, &some, 2, "never"), "never in 1 of 3 seeds");
+    assert_string_equal(dive_mean_text(t, &none, 2, "never"), "never"), assert_string_equal(dive_mean_text(t, NULL, 2, "never"), "never");
+    assert_ok(t);
     gr_tape_free(t);
 }
 
@@ -150,6 +163,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bands_are_means_and_ranges_over_the_seeds),
+        cmocka_unit_test(texts_fit_their_numbers),
         cmocka_unit_test(intervals_are_those_of_student),
         cmocka_unit_test(a_verdict_needs_seeds_a_difference_and_an_interval),
         cmocka_unit_test(not_worse_means_that_the_interval_is_below_the_bound),

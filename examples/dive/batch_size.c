@@ -206,14 +206,14 @@ void dive_batch_size_draw(const dive *d, plot_figure *f)
         f, PLOT_SAY_CAPTION,
         "Networks train in batches of 1 to 128 for %zu to %zu steps: sqrt(128 / batch) times those at batch 128, with the constant "
         "learning "
-        "rate 0.001 sqrt(batch / 4). Curves are means and bands are ranges over %zu seeds. The differences show how much the test "
+        "rate 0.001 sqrt(batch / 4). Curves are means and bands are ranges over %s. The differences show how much the test "
         "error "
         "changes when the network runs in training mode, with batches of the training size: only BatchNorm changes. After few steps its "
         "running statistics still lag behind, which increases its error in evaluation mode. At batch 1 BatchNorm has no point where it "
         "normalizes a hidden unit: one value has no variance, and the module refuses. After a convolution a channel of one image still has "
         "height times width values, so BatchNorm works there. GroupNorm (GN) normalizes groups of channels or units of one image. The test "
         "uses %zu images.",
-        batch_steps(d, 1), batch_steps(d, 128), d->seeds, batch_tested(d));
+        batch_steps(d, 1), batch_steps(d, 128), dive_count(f->t, d->seeds, "seed", "seeds"), batch_tested(d));
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s. CNN: %s; a second CNN has norms only after the convolutions. MLP: %s.", d->preprocessing,
                      words[BATCH_CNN], words[BATCH_MLP]);
 }

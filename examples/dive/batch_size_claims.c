@@ -26,7 +26,7 @@ static dive_pair compare(const dive *d, dive_claims *c, size_t k, size_t a, size
 
 static const char *pair_text(plot_figure *f, const char *where, const dive_pair *p)
 {
-    return plot_figure_text(f, "%s %.2f against %.2f", where, p->a, p->b);
+    return plot_figure_text(f, "%s %s against %s", where, dive_number(f->t, p->a, 2), dive_number(f->t, p->b, 2));
 }
 
 /* "CNN -1.20 +- 0.30; MLP .." */

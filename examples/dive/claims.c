@@ -48,6 +48,7 @@ void dive_claims_claims(const dive *d, dive_claims *c)
                                              .source = e->source,
                                              .measured = measured,
                                              .control = e->control,
+                                             .interval = e->draws,
                                              .why = "a value is out of its bounds, which is a bug of this program",
                                              .verdict = holds(e, p->values) ? DIVE_PASS : DIVE_FAIL,
                                              .exact = true });
@@ -69,12 +70,13 @@ const char *const dive_missing[DIVE_MISSING][3] = {
     { "RB8", "Recurrent BatchNorm should not normalize the update of the cell", "the library's LSTM has the paper's placement only" },
 };
 
-/* "3 seeds: -0.82 +- 0.30"; "exact" where the statement is mathematical; only the interval's text where there are no seeds. */
+/* "3 seeds: -0.82 +- 0.30"; "exact", or the number of draws, where the statement is mathematical; only the interval's text where there are no
+ * seeds. */
 static const char *seeds_text(plot_figure *f, const dive_claim *c)
 {
-    if (c->exact) return "exact";
+    if (c->exact) return *c->interval ? c->interval : "exact";
     if (!c->seeds) return c->interval;
-    return plot_figure_text(f, "%zu seed%s%s%s", c->seeds, c->seeds == 1 ? "" : "s", *c->interval ? ": " : "", c->interval);
+    return plot_figure_text(f, "%s%s%s", dive_count(f->t, c->seeds, "seed", "seeds"), *c->interval ? ": " : "", c->interval);
 }
 
 void dive_claims_draw(const dive *d, plot_figure *f)
@@ -113,19 +115,21 @@ void dive_claims_draw(const dive *d, plot_figure *f)
         f, &(plot_panel){ .title = "Claims that are not measured", .note = "all other claims of the six papers are in the table above" });
     plot_table_set(rest, &(plot_table){ .rows = DIVE_MISSING, .columns = 3, .head = missing_head, .text = dive_missing[0], .verdict = -1 });
     plot_figure_says(f, PLOT_SAY_QUESTION, "Which statements of papers and of common opinion hold for these networks and data?");
-    plot_figure_says(
-        f, PLOT_SAY_NUMBER,
-        "%zu of %zu statements hold, %zu do not hold, %zu hold only in part, %zu are ties, %zu runs were too short for a verdict",
-        count[DIVE_PASS], c.n, count[DIVE_FAIL], count[DIVE_DIFFERS], count[DIVE_EQUAL], count[DIVE_SHORT]);
+    plot_figure_says(f, PLOT_SAY_NUMBER, "%zu of %zu statements hold, %s, %s, %s, and for %zu the runs were too short to tell",
+                     count[DIVE_PASS], c.n, dive_count(f->t, count[DIVE_FAIL], "does not hold", "do not hold"),
+                     dive_count(f->t, count[DIVE_DIFFERS], "holds only in part or not surely", "hold only in part or not surely"),
+                     dive_count(f->t, count[DIVE_EQUAL], "is a tie", "are ties"), count[DIVE_SHORT]);
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "%zu statements are mathematical and must hold on every machine, apart from rounding. The others are about training, and were "
+        "%zu statements are mathematical and must hold on every machine, apart from rounding; those about an expected value are measured "
+        "with "
+        "the number of random draws that the table gives, and must hold within a bound. The others are about training, and were "
         "measured in the runs of this page only. A comparison takes the difference between two networks in each seed, and the interval of "
         "95 %% of its mean over the seeds (Student's t). PASS: the statement holds, and the interval does not include 0. FAIL: it does not "
         "hold here. DIFFERS: it holds only in part, by less than stated, or the interval includes 0. EQUAL: the difference is not larger "
         "than the step of the evaluation. TOO SHORT: there is no verdict, because there were fewer than %d seeds or steps than the claim "
         "needs, or the networks had learned too little. The last column says why. Codes such as LN1 number the claims of the papers.%s",
         exact, (int)DIVE_SEEDS, missing ? " The last rows name the figures that were not measured with these settings." : "");
-    plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; %zu seed%s; each figure describes its networks.", d->preprocessing, d->seeds,
-                     d->seeds == 1 ? "" : "s");
+    plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; %s; each figure describes its networks.", d->preprocessing,
+                     dive_count(f->t, d->seeds, "seed", "seeds"));
 }

@@ -3,7 +3,7 @@
  *
  * Records: `seconds/WAY/forward`, `/backward`, `ratio/WAY/forward`, `/backward` [sizes], which are times and differ from run to run;
  * `values` [sizes]; `error/WAY/y`, `/dx` [8], for means of 1 to 1e6 deviations, and for equal values. */
-#include "examples/dive/dive.h"
+#include "examples/dive/seeds.h"
 #include "examples/norms/norm.h"
 #include <math.h>
 
@@ -171,8 +171,8 @@ static void claim_rms(const dive *d, dive_claims *c)
     dive_claim_add(
         c, &(dive_claim){ .statement = "RMSNorm takes 7 to 64 % less time than LayerNorm",
                           .source = "Zhang, Sennrich 2019, abstract: for whole models (RM4)",
-                          .measured = plot_figure_text(c->f, "forward and backward together take %.0f to %.0f %% less time over %zu size%s",
-                                                       least, most, sizes(d), sizes(d) == 1 ? "" : "s"),
+                          .measured = plot_figure_text(c->f, "forward and backward together take %s %% less time over %s",
+                                                       dive_range(c->f->t, least, most, 0), dive_count(c->f->t, sizes(d), "size", "sizes")),
                           .control = "the fused LayerNorm in the same rounds",
                           .interval = "times on this machine",
                           .verdict = least >= 7 ? DIVE_PASS
@@ -193,14 +193,13 @@ void dive_cost_claims(const dive *d, dive_claims *c)
                                       isfinite(one) ? plot_figure_text(c->f, "%.2g", one) : "the variance is negative"),
                      "more than 64 roundings");
     const double forward = mean_ratio(d, NORMS_WAY_COMPOSED, 0), backward = mean_ratio(d, NORMS_WAY_COMPOSED, 1);
-    dive_claim_add(
-        c, &(dive_claim){ .statement = "A fused LayerNorm is faster than one composed of plain operators",
-                          .source = "often said",
-                          .measured = plot_figure_text(c->f, "%.1f times as fast forward, %.1f times backward, mean over %zu size%s",
-                                                       forward, backward, sizes(d), sizes(d) == 1 ? "" : "s"),
-                          .control = "the composed LayerNorm on the same threads",
-                          .interval = "times on this machine",
-                          .why = "the composed LayerNorm was not slower on this machine",
-                          .verdict = forward > 1 && backward > 1 ? DIVE_PASS : DIVE_DIFFERS });
+    dive_claim_add(c, &(dive_claim){ .statement = "A fused LayerNorm is faster than one composed of plain operators",
+                                     .source = "often said",
+                                     .measured = plot_figure_text(c->f, "%.1f times as fast forward, %.1f times backward, mean over %s",
+                                                                  forward, backward, dive_count(c->f->t, sizes(d), "size", "sizes")),
+                                     .control = "the composed LayerNorm on the same threads",
+                                     .interval = "times on this machine",
+                                     .why = "the composed LayerNorm was not slower on this machine",
+                                     .verdict = forward > 1 && backward > 1 ? DIVE_PASS : DIVE_DIFFERS });
     claim_rms(d, c);
 }

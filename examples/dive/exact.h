@@ -13,6 +13,7 @@ typedef struct {
     const char *statement, *source;
     const char *format, *control;  /* printf format of the measured values; what they are compared with */
     struct { double low, high; bool roundings; } range[DIVE_VALUES]; /* bounds; roundings: high counts roundings (2^-24, in double 2^-53) */
+    const char *draws;             /* how many random draws measure an expected value; NULL when the statement is exact */
 } dive_exact;
 typedef struct { const dive_exact *exact; size_t n; } dive_exact_list;
 dive_exact_list dive_exact_layer(void); /* about LayerNorm */

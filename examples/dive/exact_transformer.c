@@ -92,14 +92,16 @@ static const dive_exact exacts[] = {
       "Xiong et al. 2020, lemma 2 (PL2)",
       "%.3f d in blocks 1 to 4, %.3f d in blocks 5 to 8, means of 128 draws with 32 units",
       "1.5 d within 7 %",
-      { { 1.395, 1.605, false }, { 1.395, 1.605, false } } },
+      { { 1.395, 1.605, false }, { 1.395, 1.605, false } },
+      "128 draws" },
     { "pre_length",
       pre_norm_length,
       "Before training the residual sum in pre-norm grows with depth: |x|^2 is (1 + l/2) d to (1 + 3 l/2) d after block l",
       "Xiong et al. 2020, lemma 2 (PL3)",
       "%.2f d after 8 blocks; out of bounds after %.0f of the 8 blocks; means of 128 draws with 32 units",
       "5 d to 13 d",
-      { { 5, 13, false }, { 0, 0, false } } },
+      { { 5, 13, false }, { 0, 0, false } },
+      "128 draws" },
     { "by_depth",
       gradient_by_depth,
       "Before training, in the theorem's setting, the last block's gradient falls as 1 / sqrt(blocks) with pre-norm, and is constant with "
@@ -107,7 +109,8 @@ static const dive_exact exacts[] = {
       "Xiong et al. 2020, theorem 1 (PL5)",
       "exponents %.2f and %+.2f over 2 to 32 blocks of 32 units, means of 48 draws",
       "-0.5 within 0.1, 0 within 0.12",
-      { { -0.6, -0.4, false }, { -0.12, 0.12, false } } },
+      { { -0.6, -0.4, false }, { -0.12, 0.12, false } },
+      "48 draws" },
 };
 
 dive_exact_list dive_exact_transformer(void) { return (dive_exact_list){ exacts, sizeof exacts / sizeof *exacts }; }

@@ -24,6 +24,7 @@ static dive_spec sigmoid_spec(const dive *d)
     return (dive_spec){ .arch = DIVE_MLP, .hidden = dive_pick(d, 8, 64, 100), .depth = 8, .curve = gr_sigmoid, .lr = 0.3, .sgd = true };
 }
 static dive_spec small_spec(const dive *d) { return (dive_spec){ .arch = DIVE_MLP, .hidden = dive_pick(d, 8, 128, 256) }; }
+static size_t border_steps(const dive *d) { return dive_pick(d, 3, DIVE_STEPS, 600); }
 static dive_spec cnn_spec(void) { return (dive_spec){ .arch = DIVE_CNN, .hidden = 8 }; }
 
 /* ==== Measuring ==== */
@@ -187,7 +188,7 @@ void dive_further_measure(dive *d)
         p.add = add_two;
         if (!dive_probe_run(&p)) return;
         accuracy[0][j.seed] = p.accuracy[0], accuracy[1][j.seed] = p.accuracy[1];
-        p = probe(&j, &cnn, "border", dive_pick(d, 3, DIVE_STEPS, 600), 0.5, 0.5), p.add = add_none, p.see = see_border;
+        p = probe(&j, &cnn, "border", border_steps(d), 0.5, 0.5), p.add = add_none, p.see = see_border;
         p.frames = 1, p.at[0] = p.steps;
         if (!dive_probe_run(&p)) return;
         p = probe(&j, spec_of_curve(0), "changes", few + 1, 0.5, 0.5), p.add = add_curves, p.see = see_change;
@@ -236,8 +237,9 @@ void dive_further_draw(const dive *d, plot_figure *f)
                      "the centre its "
                      "middle %d by %d. The last line takes a step of the first layer after %d steps, and correlates the changes that it "
                      "makes in the summed "
-                     "inputs of two units of the second layer, over %zu images. Means of %zu seeds.",
-                     (int)SMALL, (int)BORDER, (int)CENTRE, (int)CENTRE, (int)STEP, dive_pick(d, 20, 200, 200), d->seeds);
+                     "inputs of two units of the second layer, over %zu images. Means of %s.",
+                     (int)SMALL, (int)BORDER, (int)CENTRE, (int)CENTRE, (int)STEP, dive_pick(d, 20, 200, 200),
+                     dive_count(f->t, d->seeds, "seed", "seeds"));
     const dive_spec deep = sigmoid_spec(d), small = small_spec(d), cnn = cnn_spec();
     plot_figure_says(f, PLOT_SAY_SETTINGS,
                      "%s. Sigmoids instead of ReLU: %s, %zu steps. Small set, dropout 0.5: %s, %zu steps. %s. Changes: 784-64-64-10, SGD, "
@@ -310,6 +312,7 @@ static void claim_places(const dive *d, dive_claims *c)
                           .control = "after training without a norm",
                           .interval = plot_figure_text(c->f, "2 minus the ratio %s", dive_interval(c->f, &variance, 1)),
                           .seeds = d->seeds,
+                          .too_short = dive_too_short(c->f, (dive_budget){ d->seeds, border_steps(d), DIVE_STEPS, 0, 0, "" }),
                           .verdict = dive_is_below(&variance),
                           .why = "the ratio is not shown to be above 2" });
     dive_claim_add(

@@ -157,6 +157,12 @@ static range range_of(const dive *d, size_t arm, size_t gammas, size_t first_bet
     return r;
 }
 
+/* "0.31 to 0.42"; a network that diverged has no loss. */
+static const char *range_text(plot_figure *f, range r, int digits)
+{
+    return isnan(r.low) ? "no loss, because a network diverged," : dive_range(f->t, r.low, r.high, digits);
+}
+
 static void draw_curves(const dive *d, plot_figure *f, size_t arm)
 {
     const plot_record *const steps = get(d, "steps"), *const r = plot_runs_get(&d->runs, "gamma_beta", "%s/loss", dive_arm_name[arm]);
@@ -266,12 +272,13 @@ void dive_gamma_beta_draw(const dive *d, plot_figure *f)
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
         "An LSTM reads digits row by row. Its norms start with four gammas and three betas; beta is added to the bias of its gates and to "
-        "beta of the cell's norm. The mean loss over %g steps is %.2f to %.2f with LayerNorm and %.2f to %.2f with recurrent BatchNorm; "
+        "beta of the cell's norm. The mean loss over %g steps is %s with LayerNorm and %s with recurrent BatchNorm; "
         "in the maps dark means lower. A larger gamma moves the inputs of tanh to where it is flatter: its mean slope is %.2f for inputs "
         "of deviation 0.5 and %.2f for 1. The histograms show the pre-activations after LayerNorm in the first hidden layer of an MLP "
         "with He's weights, for test images. ReLU sets values below 0 to 0; tanh is saturated beyond -2 and 2, where its slope is below "
         "0.07.",
-        steps ? steps->values[steps->n - 1] : (double)NAN, ln.low, ln.high, bn.low, bn.high, dive_tanh_slope(0.5), dive_tanh_slope(1));
+        steps ? steps->values[steps->n - 1] : (double)NAN, range_text(f, ln, 2), range_text(f, bn, 2), dive_tanh_slope(0.5),
+        dive_tanh_slope(1));
     plot_figure_says(
         f, PLOT_SAY_SETTINGS,
         "%s. LSTM of %zu units: Adam, learning rate 0.002, clip 1, batch 32, PyTorch's uniform initial weights and biases, forget bias +1.",
@@ -314,9 +321,8 @@ void dive_gamma_beta_claims(const dive *d, dive_claims *c)
     const dive_pair p = dive_compare(&of_ln, &of_bn, (dive_scale){ .grid = 0.01 });
     dive_claim_add(c, &(dive_claim){ .statement = "LayerNorm depends less on its initial gamma than recurrent BatchNorm does",
                                      .source = "Ba et al. 2016, section 6 (LN14)",
-                                     .measured = plot_figure_text(
-                                         c->f, "mean training loss with gamma 0.1, 0.5 and 1: LN %.3f to %.3f, BN %.3f to %.3f", ln.low,
-                                         ln.high, bn.low, bn.high),
+                                     .measured = plot_figure_text(c->f, "mean training loss with gamma 0.1, 0.5 and 1: LN %s, BN %s",
+                                                                  range_text(c->f, ln, 3), range_text(c->f, bn, 3)),
                                      .control = "the same batches, beta 0; a difference of the ranges of 0.01 is a tie",
                                      .interval = dive_interval(c->f, &p, 3),
                                      .seeds = p.seeds,
@@ -328,19 +334,17 @@ void dive_gamma_beta_claims(const dive *d, dive_claims *c)
     double zero[MOST] = { 0 };
     const plot_record far = spread(d, 2, true, true, v[0]), none = { .n = far.n, .values = zero };
     const dive_pair q = dive_compare(&far, &none, (dive_scale){ .grid = 0.01 });
-    dive_claim_add(c,
-                   &(dive_claim){ .statement = "LayerNorm is robust to the initial gamma and beta",
-                                  .source = "often said",
-                                  .measured = plot_figure_text(
-                                      c->f,
-                                      "mean training loss %.3f with gamma 1 and beta 0; %.3f to %.3f over gamma 0.1 to 2 and beta -1 to 1 "
-                                      "(BN %.3f to %.3f)",
-                                      whole(d, 2, 2, 1), all.low, all.high, other.low, other.high),
-                                  .control = "the worst must be within 10 % of gamma 1 and beta 0",
-                                  .interval = plot_figure_text(c->f, "worst minus 1.1 times usual %s", dive_interval(c->f, &q, 3)),
-                                  .seeds = q.seeds,
-                                  .too_short = too_short(d, c->f, q.seeds),
-                                  .verdict = dive_is_below(&q) == DIVE_FAIL && all.high < other.high ? DIVE_DIFFERS : dive_is_below(&q),
-                                  .why = all.high < other.high ? "the worst is more than 10 % above, but below that of BatchNorm"
-                                                               : "the worst is more than 10 % above" });
+    dive_claim_add(
+        c, &(dive_claim){ .statement = "LayerNorm is robust to the initial gamma and beta",
+                          .source = "often said",
+                          .measured = plot_figure_text(
+                              c->f, "mean training loss %s with gamma 1 and beta 0; %s over gamma 0.1 to 2 and beta -1 to 1 (BN %s)",
+                              dive_number(c->f->t, whole(d, 2, 2, 1), 3), range_text(c->f, all, 3), range_text(c->f, other, 3)),
+                          .control = "the worst must be within 10 % of gamma 1 and beta 0",
+                          .interval = plot_figure_text(c->f, "worst minus 1.1 times usual %s", dive_interval(c->f, &q, 3)),
+                          .seeds = q.seeds,
+                          .too_short = too_short(d, c->f, q.seeds),
+                          .verdict = dive_is_below(&q) == DIVE_FAIL && all.high < other.high ? DIVE_DIFFERS : dive_is_below(&q),
+                          .why = all.high < other.high ? "the worst is more than 10 % above, but below that of BatchNorm"
+                                                       : "the worst is more than 10 % above" });
 }

@@ -144,7 +144,7 @@ static const char *number(plot_figure *f, double x) { return isnan(x) ? "no valu
 /* "0.01 to 0.3" */
 static const char *span_text(plot_figure *f, const span *x, size_t arm)
 {
-    return isnan(x->least[arm]) ? "no value" : plot_figure_text(f, "%g to %g", x->least[arm], x->largest[arm]);
+    return isnan(x->least[arm]) ? "no value" : dive_range(f->t, x->least[arm], x->largest[arm], -6);
 }
 
 static const char *spans_text(plot_figure *f, const span *x)
@@ -194,11 +194,12 @@ void dive_learning_rate_draw(const dive *d, plot_figure *f)
                      number(f, largest[0]), number(f, largest[1]), number(f, largest[2]));
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "Each point is a separate network; lines are means and bands are ranges over %zu seeds. The final loss is the mean "
+        "Each point is a separate network; lines are means and bands are ranges over %s. The final loss is the mean "
         "training loss of the last fifth of the steps. A gap means that in some seed the loss became NaN or infinite, or "
         "ended above %.1f, which is twice the loss of guessing. A value trains if the final loss is below %.2f (grey) in every "
         "seed. %s. %s. %s. %s. %s. %s.",
-        d->seeds, 2 * DIVE_GUESSING, DIVE_GUESSING / 2, seen[0], seen[1], seen[2], seen[3], seen[4], seen[5]);
+        dive_count(f->t, d->seeds, "seed", "seeds"), 2 * DIVE_GUESSING, DIVE_GUESSING / 2, seen[0], seen[1], seen[2], seen[3], seen[4],
+        seen[5]);
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s. %s. %s. %s. %s. %s. %s.", d->preprocessing, settings[0], settings[1], settings[2],
                      settings[3], settings[4], settings[5]);
 }
@@ -269,6 +270,27 @@ static void claim_sweeps(const dive *d, dive_claims *c, size_t arm, bool width, 
     dive_claim_add(c, &claim);
 }
 
+/* In how many seeds no value trains. */
+static size_t seeds_without(const dive *d, const sweep *s, size_t arm)
+{
+    const plot_record *const r = get(d, s, arm);
+    size_t without = 0;
+    for (size_t k = 0; r && k < r->n / VALUES; k++) {
+        size_t values = 0;
+        for (size_t i = 0; i < VALUES; i++) values += trains_in(r, k, i);
+        without += !values;
+    }
+    return without;
+}
+
+/* The largest rate with BatchNorm over that without a norm. The smallest rate bounds it where none trains without a norm. */
+static const char *ratio_text(const dive *d, plot_figure *f, const sweep *s, const dive_pair *p)
+{
+    if (seeds_without(d, s, 1)) return "no ratio, because in a seed no rate trains with BN";
+    return plot_figure_text(f, "ratio of the largest %s%.1f, geometric mean over the seeds", seeds_without(d, s, 0) ? "at least " : "",
+                            pow(10, -p->difference));
+}
+
 static void claim_five(const dive *d, dive_claims *c)
 {
     const sweep s = sweep_of(d, MLP_SGD);
@@ -278,8 +300,7 @@ static void claim_five(const dive *d, dive_claims *c)
     dive_claim_add(
         c, &(dive_claim){ .statement = "With BatchNorm a network trains at learning rates that are at least 5 times as large",
                           .source = "Ioffe, Szegedy 2015, section 4.2.2 (BN3)",
-                          .measured = plot_figure_text(c->f, "MLP, SGD: %s; ratio of the largest %.1f, geometric mean over the seeds",
-                                                       spans_text(c->f, &x), pow(10, -p.difference)),
+                          .measured = plot_figure_text(c->f, "MLP, SGD: %s; %s", spans_text(c->f, &x), ratio_text(d, c->f, &s, &p)),
                           .control = "no norm, with the same steps, batches and weights; neighbouring rates differ by a factor of about 3",
                           .interval = plot_figure_text(c->f, "decades, no norm minus BN: %s", dive_interval(c->f, &p, 2)),
                           .seeds = d->seeds,

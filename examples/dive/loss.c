@@ -138,11 +138,17 @@ static void add_curves(const dive *d, plot_panel *p, size_t arch, const char *wh
     }
 }
 
+/* The mean of `what` over the seeds: a mark may never be reached, and a network may diverge. */
+static const char *value_text(const dive *d, gr_tape *t, size_t arch, size_t arm, const char *what, int digits)
+{
+    return dive_mean_text(t, get(d, arch, arm, what), digits, !strcmp(what, "mark") ? "never" : "diverged");
+}
+
 /* "410 without a norm, 280 with BN, 205 with LN" */
 static const char *three(const dive *d, plot_figure *f, size_t arch, const char *what, int digits)
 {
-    char text[DIVE_ARMS][32];
-    for (size_t i = 0; i < DIVE_ARMS; i++) dive_number(text[i], sizeof text[i], dive_mean(get(d, arch, i, what)), digits);
+    const char *text[DIVE_ARMS];
+    for (size_t i = 0; i < DIVE_ARMS; i++) text[i] = value_text(d, f->t, arch, i, what, digits);
     return plot_figure_text(f, "%s without a norm, %s with BN, %s with LN", text[0], text[1], text[2]);
 }
 
@@ -190,11 +196,11 @@ void dive_loss_draw(const dive *d, plot_figure *f)
     }
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "Lines are means and bands are ranges over %zu seeds. The arms train in lockstep on the same batches and differ only in the norm; "
+        "Lines are means and bands are ranges over %s. The arms train in lockstep on the same batches and differ only in the norm; "
         "a norm also costs time, so compare steps and seconds. The test uses BatchNorm's running statistics, which lag behind at first. A "
         "training loss is the mean since the evaluation before. The test error is measured on %zu test images, for the Transformer on %zu "
         "batches of windows of the text. %s. %s. %s. %s.",
-        d->seeds, tests_of(d) * 200, tests_of(d), seen[0], seen[1], seen[2], seen[3]);
+        dive_count(f->t, d->seeds, "seed", "seeds"), tests_of(d) * 200, tests_of(d), seen[0], seen[1], seen[2], seen[3]);
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; text: %s. %s. %s. %s. %s.", d->preprocessing, d->text ? "a file" : "made-up sentences",
                      settings[0], settings[1], settings[2], settings[3]);
 }
@@ -230,12 +236,11 @@ static void claim_everywhere(const dive *d, dive_claims *c, size_t arm, const ch
     plot_figure *const f = c->f;
     claim.measured = unit, claim.interval = claim.why = "", claim.seeds = d->seeds;
     for (size_t arch = 0; arch < DIVE_ARCHS; arch++) {
-        char a[32], b[32];
         const dive_pair p = compare(d, arch, arm, 0, what, 1);
         const char *const name = dive_arch_name[arch], *const before = arch ? "; " : "", *const lacks = too_short(d, f, arch);
         v[arch] = lacks ? DIVE_SHORT : dive_is_below(&p);
         claim.measured = plot_figure_text(f, "%s%s %s %s, without %s", claim.measured, arch ? ";" : ":", name,
-                                          dive_number(a, sizeof a, p.a, digits), dive_number(b, sizeof b, p.b, digits));
+                                          value_text(d, f->t, arch, arm, what, digits), value_text(d, f->t, arch, 0, what, digits));
         claim.interval = plot_figure_text(f, "%s%s%s %s", claim.interval, before, name, dive_interval(f, &p, digits));
         claim.why = plot_figure_text(f, "%s%s%s: %s%s%s", claim.why, before, name, dive_verdict_name[v[arch]], lacks ? ", " : "",
                                      lacks ? lacks : "");
@@ -244,18 +249,28 @@ static void claim_everywhere(const dive *d, dive_claims *c, size_t arm, const ch
     dive_claim_add(c, &claim);
 }
 
+/* ", ratio 0.52"; where no norm did not reach the mark in a seed, the run's length bounds the ratio; nothing where LayerNorm did not. */
+static const char *ratio_text(const dive *d, plot_figure *f, const dive_pair *p)
+{
+    if (isnan(p->a)) return "";
+    if (!isnan(p->b)) return plot_figure_text(f, ", ratio %.2f", p->a / p->b);
+    const plot_record *const none = get(d, DIVE_LSTM, 0, "mark");
+    double sum = 0;
+    for (size_t k = 0; none && k < none->n; k++) sum += isnan(none->values[k]) ? (double)steps_of(d) : none->values[k];
+    return none ? plot_figure_text(f, ", ratio at most %.2f", p->a * (double)none->n / sum) : "";
+}
+
 static void claim_lstm(const dive *d, dive_claims *c)
 {
     const dive_pair p = compare(d, DIVE_LSTM, 2, 0, "mark", 1), bound = compare(d, DIVE_LSTM, 2, 0, "mark", 0.65);
-    const double most = isnan(p.b) ? (double)steps_of(d) : p.b;
     const dive_verdict below = dive_is_below(&p), far = dive_is_below(&bound);
-    char a[32], b[32];
+    const char *const ratio = ratio_text(d, c->f, &p);
     dive_claim_add(
         c, &(dive_claim){ .statement = "Recurrent networks gain most: with LayerNorm an LSTM needs at most 0.65 times as many steps",
                           .source = "Ba et al. 2016, section 6 (LN9; the bound of 0.65 is ours)",
-                          .measured = plot_figure_text(c->f, "%s steps to %g %%, without a norm %s: ratio %s%.2f",
-                                                       dive_number(a, sizeof a, p.a, 0), mark_of[DIVE_LSTM],
-                                                       dive_number(b, sizeof b, p.b, 0), isnan(p.b) ? "at most " : "", p.a / most),
+                          .measured = plot_figure_text(c->f, "steps to %g %%: %s with LN, %s without a norm%s", mark_of[DIVE_LSTM],
+                                                       value_text(d, c->f->t, DIVE_LSTM, 2, "mark", 0),
+                                                       value_text(d, c->f->t, DIVE_LSTM, 0, "mark", 0), ratio),
                           .control = "no norm, with the same batches and learning rate, forget bias +1, pixels 0 to 1",
                           .interval = plot_figure_text(c->f, "steps %s; minus 0.65 times the other %s", dive_interval(c->f, &p, 0),
                                                        dive_interval(c->f, &bound, 0)),

@@ -189,11 +189,10 @@ void dive_recurrence_claims(const dive *d, dive_claims *c)
         &(dive_claim){
             .statement = "The summed input W h of a recurrent unit keeps its size within 5 % with LayerNorm, and grows or shrinks without",
             .source = "Ba et al. 2016, section 3.1 (LN17; the bound of 5 % is ours)",
-            .measured =
-                plot_figure_text(c->f,
-                                 "over 784 steps, linear, relu and tanh, spectral radius 0.5 to 2: W h, before the norm, is %.2f to %.2f "
-                                 "times the first; after the norm %.3f to %.3f times, by the formula",
-                                 raw_least, raw_most, least, most),
+            .measured = plot_figure_text(c->f,
+                                         "over 784 steps, linear, relu and tanh, spectral radius 0.5 to 2: W h, before the norm, is %s "
+                                         "times the first; after the norm %s times, by the formula",
+                                         dive_range(c->f->t, raw_least, raw_most, 2), dive_range(c->f->t, least, most, 3)),
             .control = plot_figure_text(c->f, "without LN, linear: %s at radius 0.5, %s at 2; tanh at 2: %.2f times",
                                         down > 0 ? plot_figure_text(c->f, "down to %.1g times", down) : "down to 0 in float",
                                         up < LOST ? plot_figure_text(c->f, "up to %.1g times", up) : "up to infinity in float", tanh_up),

@@ -206,8 +206,8 @@ void dive_recurrent_draw(const dive *d, plot_figure *f)
     plot_figure_says(f, PLOT_SAY_CAPTION,
                      "An LSTM reads windows of %d characters in training, and of %d in the test. BatchNorm has running statistics for each "
                      "of the %d time "
-                     "steps, and after them uses those of the last; BN, shared has one set for all steps. Means of %zu seeds.",
-                     (int)T, (int)(2 * T), (int)T, d->seeds);
+                     "steps, and after them uses those of the last; BN, shared has one set for all steps. Means of %s.",
+                     (int)T, (int)(2 * T), (int)T, dive_count(f->t, d->seeds, "seed", "seeds"));
     plot_figure_says(
         f, PLOT_SAY_SETTINGS,
         "Text: %s. LSTM of %zu units, embedding of the same size, Adam, learning rate %g constant, clip 1, batch %d, %zu steps.",
@@ -232,7 +232,7 @@ typedef struct {
 static void claim(const dive *d, dive_claims *c, comparison x, dive_claim claim)
 {
     const dive_pair p = dive_compare(x.a, x.b, (dive_scale){ .grid = 0.001, .worst = 4 });
-    claim.measured = plot_figure_text(c->f, "test loss %.3f against %.3f", p.a, p.b);
+    claim.measured = plot_figure_text(c->f, "test loss %s against %s", dive_number(c->f->t, p.a, 3), dive_number(c->f->t, p.b, 3));
     claim.interval = dive_interval(c->f, &p, 3), claim.seeds = p.seeds, claim.too_short = too_short(d, c->f);
     claim.verdict = x.most > 0 ? dive_is_at_most(&p, x.most) : dive_is_below(&p);
     dive_claim_add(c, &claim);

@@ -2,6 +2,7 @@
 #include "examples/dive/seeds.h"
 #include "core/op.h"
 #include <math.h>
+#include <string.h>
 
 double *dive_blank(dive *d, size_t n)
 {
@@ -89,7 +90,7 @@ dive_verdict dive_together(const dive_verdict *v, size_t n)
 const char *dive_too_short(plot_figure *f, dive_budget b)
 {
     if (b.seeds < DIVE_SEEDS)
-        return plot_figure_text(f, "%zu seed%s; a verdict needs %d", b.seeds, b.seeds == 1 ? "" : "s", (int)DIVE_SEEDS);
+        return plot_figure_text(f, "%s; a verdict needs %d", dive_count(f->t, b.seeds, "seed", "seeds"), (int)DIVE_SEEDS);
     if (b.steps < b.least) return plot_figure_text(f, "%zu steps; this claim needs %zu", b.steps, b.least);
     if (b.best <= b.must) return NULL;
     return plot_figure_text(f, "the networks have learned too little: the best %s is %.3g, and a verdict needs at most %.3g", b.unit,
@@ -112,9 +113,21 @@ double dive_mean(const plot_record *r)
     return r && r->n ? sum / (double)r->n : (double)NAN;
 }
 
-const char *dive_number(char *text, size_t bytes, double x, int digits)
+const char *dive_count(gr_tape *t, size_t n, const char *one, const char *more) { return plot_say(t, "%zu %s", n, n == 1 ? one : more); }
+
+const char *dive_range(gr_tape *t, double low, double high, int digits)
 {
-    if (isnan(x)) snprintf(text, bytes, "never");
-    else snprintf(text, bytes, "%.*f", digits, x);
-    return text;
+    const char *const a = digits < 0 ? plot_say(t, "%.*g", -digits, low) : plot_say(t, "%.*f", digits, low),
+                      *const b = digits < 0 ? plot_say(t, "%.*g", -digits, high) : plot_say(t, "%.*f", digits, high);
+    return strcmp(a, b) ? plot_say(t, "%s to %s", a, b) : a;
+}
+
+const char *dive_number(gr_tape *t, double x, int digits) { return isnan(x) ? "diverged in a seed" : plot_say(t, "%.*f", digits, x); }
+
+const char *dive_mean_text(gr_tape *t, const plot_record *r, int digits, const char *none)
+{
+    size_t lost = 0;
+    for (size_t k = 0; r && k < r->n; k++) lost += isnan(r->values[k]);
+    if (!r || lost == r->n) return none;
+    return lost ? plot_say(t, "%s in %zu of %zu seeds", none, lost, r->n) : plot_say(t, "%.*f", digits, dive_mean(r));
 }

@@ -55,7 +55,14 @@ enum { DIVE_LSTM_STEPS = 700, DIVE_STEPS = 150 }; /* the fewest steps for an LST
 const plot_record *dive_constant(gr_tape *t, size_t n, double value);
 /* The mean of the values of r; NaN if r is NULL or has a NaN. */
 double dive_mean(const plot_record *r);
-/* Print x with `digits` digits after the point into text, or "never" for NaN, and return text. */
-const char *dive_number(char *text, size_t bytes, double x, int digits);
+
+/* Texts, which t owns. */
+const char *dive_count(gr_tape *t, size_t n, const char *one, const char *more); /* "1 seed", "3 seeds" */
+/* "0.12 to 0.34", or "0.12" where both are printed alike: `digits` digits after the point, or with digits < 0 that many significant ones. */
+const char *dive_range(gr_tape *t, double low, double high, int digits);
+/* A mean over the seeds, with `digits` digits after the point; NaN is "diverged in a seed". */
+const char *dive_number(gr_tape *t, double x, int digits);
+/* The mean of r. If it has NaN: `none` when all are NaN, else for example "never in 1 of 3 seeds". */
+const char *dive_mean_text(gr_tape *t, const plot_record *r, int digits, const char *none);
 
 #endif

@@ -297,10 +297,9 @@ void dive_sphere_draw(const dive *d, plot_figure *f)
         for (size_t side = 0; side < SIDES; side++) draw_radii(d, f, place, side);
     }
     plot_figure_says(f, PLOT_SAY_QUESTION, "How does LayerNorm change the geometry of a layer's activations?");
-    plot_figure_says(
-        f, PLOT_SAY_NUMBER,
-        "With four units, the distance of a sample from its mean is %.4f to %.4f sqrt(H) after the norm, and %.2g to %.3g sqrt(H) before",
-        after->values[0], after->values[1], before->values[0], before->values[1]);
+    plot_figure_says(f, PLOT_SAY_NUMBER,
+                     "With four units, the distance of a sample from its mean is %s sqrt(H) after the norm, and %s sqrt(H) before",
+                     dive_range(f->t, after->values[0], after->values[1], 4), dive_range(f->t, before->values[0], before->values[1], -3));
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
         "The clouds show %zu test images at some steps of one training. A colour is a digit, and the clouds can be turned. LayerNorm "
@@ -333,13 +332,14 @@ void dive_sphere_claims(const dive *d, dive_claims *c)
         "often said; Ba et al. 2016, eq. 3-4",
         plot_figure_text(f, "layers of 4 and 64 units during training: |mean| at most %.1e; variance within %.1e of var / (var + eps)",
                          mean, var),
-        plot_figure_text(f, "BatchNorm of the same 64 units: a sample's |mean| is up to %.2g, its variance %.2g to %.3g", batch->values[0],
-                         batch->values[1], batch->values[2]),
+        plot_figure_text(f, "BatchNorm of the same 64 units: a sample's |mean| is up to %.2g, its variance %s", batch->values[0],
+                         dive_range(f->t, batch->values[1], batch->values[2], -3)),
         why);
     const double law = fmax(value(d, FOUR, "law"), value(d, MANY, "law"));
-    dive_claim_exact(c, law < 1e-5, "LayerNorm maps every sample to a sphere of radius sqrt(H)", "follows from the formula",
-                     plot_figure_text(f, "the distance is within %.1e sqrt(H) of sqrt(H var / (var + eps)), also in Helmert's basis", law),
-                     plot_figure_text(f, "before the norm it is %.2g to %.3g times sqrt(H)", before->values[0], before->values[1]), why);
+    dive_claim_exact(
+        c, law < 1e-5, "LayerNorm maps every sample to a sphere of radius sqrt(H)", "follows from the formula",
+        plot_figure_text(f, "the distance is within %.1e sqrt(H) of sqrt(H var / (var + eps)), also in Helmert's basis", law),
+        plot_figure_text(f, "before the norm it is %s times sqrt(H)", dive_range(f->t, before->values[0], before->values[1], -3)), why);
     const double projection = fmax(value(d, FOUR, "projection"), value(d, MANY, "projection"));
     dive_claim_exact(c, projection < 2e-5, "LayerNorm is the projection orthogonal to (1, .., 1), then a scale to length sqrt(H)",
                      "Brody et al. 2023 (CC6)", plot_figure_text(f, "largest error of a unit %.1e", projection),

@@ -167,10 +167,10 @@ void dive_variants_draw(const dive *d, plot_figure *f)
                      dive_mean(get(d, 2, FULL, "tested")), dive_mean(get(d, 2, PLAIN, "tested")), dive_mean(get(d, 2, DETACHED, "tested")));
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "Each point is the mean of %zu seeds, and the band their range. Plain: no gain and bias. No backward: the same, and backward takes "
+        "Each point is the mean of %s, and the band their range. Plain: no gain and bias. No backward: the same, and backward takes "
         "mean and deviation for constants. AdaNorm: the normalized value times 1 minus a tenth of it, where backward takes this factor "
         "for a constant. RMSNorm does not subtract the mean, and has no gain either.",
-        d->seeds);
+        dive_count(f->t, d->seeds, "seed", "seeds"));
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s;%s", d->preprocessing, settings);
 }
 
@@ -205,7 +205,8 @@ static void claim(const dive *d, dive_claims *c, comparison x, dive_claim claim)
                          (dive_scale){ .grid = digits == 2 ? 100 / (double)(tests_of(d) * 200) : 0.001, .worst = digits == 2 ? 90 : 5 });
         v[net] = lacks ? DIVE_SHORT : x.within > 0 ? dive_is_at_most(&p, x.within) : dive_is_below(&p);
         holds += v[net] == DIVE_PASS;
-        claim.measured = plot_figure_text(f, "%s%s%s %.*f against %.*f", claim.measured, before, name, digits, p.a, digits, p.b);
+        claim.measured = plot_figure_text(f, "%s%s%s %s against %s", claim.measured, before, name, dive_number(f->t, p.a, digits),
+                                          dive_number(f->t, p.b, digits));
         claim.interval = plot_figure_text(f, "%s%s%s %s", claim.interval, before, name, dive_interval(f, &p, digits));
         claim.why = plot_figure_text(f, "%s%s%s: %s%s%s", claim.why, before, name, dive_verdict_name[v[net]], lacks ? ", " : "",
                                      lacks ? lacks : "");
