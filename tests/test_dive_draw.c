@@ -1,7 +1,8 @@
 /* tests/test_dive_draw.c - figures are drawn and statements are judged from records alone. Any record may be missing, and any allocation
- * may fail. */
-#include "examples/dive/dive.h"
+ * may fail. Each claim of the papers is in the table, or listed with the reason why it is not. */
+#include "examples/dive/exact.h"
 #include "tests/failing.h"
+#include <ctype.h>
 
 static kit_run run;
 static kit_options options = { .seed = 3, .quiet = true, .threads = 1 }; /* one thread: valgrind would make the others wait in turn */
@@ -97,6 +98,74 @@ TEST(statements_are_exact_and_hold_or_say_why)
     gr_tape_free(t);
 }
 
+/* Whether the source of a statement names the code: "(LN7" or ", LN7" with no digit after it. */
+static bool names(const char *source, const char *code)
+{
+    for (const char *at = source; (at = strstr(at, code)); at++)
+        if (!isdigit((unsigned char)at[strlen(code)]) && at > source && (at[-1] == '(' || at[-1] == ' ')) return true;
+    return false;
+}
+
+/* How many statements of the table name the code. The fixture does not measure those of the figure claims, which are constants. */
+static size_t judged(const dive_claims *c, const char *code)
+{
+    const dive_exact_list list[] = { dive_exact_layer(), dive_exact_other(), dive_exact_transformer() };
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++) n += names(c->claim[i]->source, code);
+    for (size_t i = 0; i < COUNT(list); i++)
+        for (size_t k = 0; k < list[i].n; k++) n += names(list[i].exact[k].source, code);
+    return n;
+}
+
+TEST(every_claim_of_the_papers_is_in_the_table_or_has_a_reason)
+{
+    static const struct {
+        const char *letters;
+        int n;
+    } paper[] = { { "LN", 17 }, { "BN", 11 }, { "RB", 9 }, { "XU", 4 }, { "RM", 5 }, { "PL", 7 }, { "CC", 6 } };
+    gr_tape *t = gr_tape_new(1, NULL);
+    dive_claims c = { .f = plot_figure_new(t, "claims", "") };
+    size_t all = 0;
+    dive_collect(&whole, &c);
+    for (size_t p = 0; p < COUNT(paper); p++)
+        for (int k = 1; k <= paper[p].n; k++, all++) {
+            char code[16];
+            size_t missing = 0;
+            snprintf(code, sizeof code, "%s%d", paper[p].letters, k);
+            for (size_t i = 0; i < DIVE_MISSING; i++) missing += !strcmp(dive_missing[i][0], code);
+            if ((judged(&c, code) > 0) + missing != 1)
+                fail_msg("%s: %zu statements in the table, %zu in the list of what is missing", code, judged(&c, code), missing);
+        }
+    assert_int_equal(all, 59);
+    for (size_t i = 0; i < DIVE_MISSING; i++) assert_true(*dive_missing[i][1] && *dive_missing[i][2]);
+    gr_tape_free(t);
+}
+
+/* The word nan is nowhere in text. */
+static void assert_no_nan(const char *text)
+{
+    for (const char *at = text; at && (at = strstr(at, "nan")); at++)
+        if ((at == text || !isalpha((unsigned char)at[-1])) && !isalpha((unsigned char)at[3])) fail_msg("%s", text);
+}
+
+TEST(sentences_have_words_for_what_is_missing)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    dive_claims c = { .f = plot_figure_new(t, "claims", "") };
+    dive_collect(&whole, &c);
+    for (size_t i = 0; i < c.n; i++) {
+        const dive_claim *const p = c.claim[i];
+        assert_no_nan(p->measured), assert_no_nan(p->control), assert_no_nan(p->interval), assert_no_nan(p->why);
+    }
+    for (size_t i = 0; i + 1 < dive_figures_n; i++) {
+        plot_figure *const f = plot_figure_new(t, dive_figures[i].name, "");
+        dive_figures[i].draw(&whole, f);
+        for (size_t k = 0; k < PLOT_SAYS; k++) assert_no_nan(f->says[k]);
+    }
+    assert_ok(t);
+    gr_tape_free(t);
+}
+
 static int place_of(dive_verdict v) { return v == DIVE_PASS ? 1000 : (int)v; }
 TEST(statements_that_fail_come_first_and_lead_to_their_figures)
 {
@@ -140,6 +209,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statements_are_exact_and_hold_or_say_why),
+        cmocka_unit_test(every_claim_of_the_papers_is_in_the_table_or_has_a_reason),
+        cmocka_unit_test(sentences_have_words_for_what_is_missing),
         cmocka_unit_test(statements_that_fail_come_first_and_lead_to_their_figures),
         cmocka_unit_test(histograms_of_the_sphere_have_one_axis),
         cmocka_unit_test(any_record_may_be_missing),

@@ -2,7 +2,6 @@
 #include "examples/dive/gradient_flow.h"
 #include "examples/dive/seeds.h"
 #include "tests/test.h"
-#include <ctype.h>
 
 static const kit_flags flags = { "measured", "", NULL, 0 };
 
@@ -22,13 +21,6 @@ static void end(kit_run *r, dive *d)
     assert_int_equal(kit_run_end(r), 0);
 }
 
-/* No sentence prints a NaN: it has a word for what is missing. */
-static void assert_no_nan(const char *text)
-{
-    for (const char *at = text; (at = strstr(at, "nan")); at++)
-        if ((at == text || !isalpha((unsigned char)at[-1])) && !isalpha((unsigned char)at[3])) fail_msg("%s", text);
-}
-
 /* With one seed and a few steps only what is exact, measured before training or timed may have a verdict. */
 TEST(a_few_steps_give_no_verdict)
 {
@@ -45,18 +37,13 @@ TEST(a_few_steps_give_no_verdict)
         d.figure = dive_figures[i].name;
         dive_figures[i].measure(&d);
         dive_claims c = { .f = plot_figure_new(r.tape, d.figure, "") };
-        plot_figure *const drawn = plot_figure_new(r.tape, d.figure, "");
-        dive_figures[i].claims(&d, &c), dive_figures[i].draw(&d, drawn);
+        dive_figures[i].claims(&d, &c), dive_figures[i].draw(&d, plot_figure_new(r.tape, d.figure, ""));
         assert_ok(r.tape);
-        for (size_t k = 0; k < PLOT_SAYS; k++)
-            if (drawn->says[k]) assert_no_nan(drawn->says[k]);
         for (size_t k = 0; k < c.n; k++) {
             if (!c.claim[k]->exact && c.claim[k]->verdict != DIVE_SHORT)
                 fail_msg("%s has the verdict %s after a few steps", c.claim[k]->statement, dive_verdict_name[c.claim[k]->verdict]);
             if (!c.claim[k]->exact && !*c.claim[k]->too_short && !strstr(c.claim[k]->why, "TOO SHORT, "))
                 fail_msg("%s: %s does not say why it is TOO SHORT", c.claim[k]->statement, c.claim[k]->why);
-            const char *const text[] = { c.claim[k]->measured, c.claim[k]->control, c.claim[k]->interval, c.claim[k]->why };
-            for (size_t n = 0; n < COUNT(text); n++) assert_no_nan(text[n]);
             judged++;
         }
     }
