@@ -39,7 +39,9 @@ static const kit_flag flag[] = {
       "a text, or a folder with tinyshakespeare.txt; default: data/tinyshakespeare.txt if it exists, else made-up sentences", 0, 0 },
     { "out", KIT_TEXT, &own.out, "DIR", "the folder to write into; default: deep_dive, or with only --check a temporary one", 0, 0 },
     { "quick", KIT_SWITCH, &own.quick, NULL, "small runs with 3 seeds, minutes; this is the default", 0, 0 },
-    { "full", KIT_SWITCH, &own.full, NULL, "long runs with 5 seeds, more than an hour on two cores", 0, 0 },
+    { "full", KIT_SWITCH, &own.full, NULL,
+      "long runs with 5 seeds, more than an hour on two cores; without --data and --text, $GRADUS_DATA/mnist and $GRADUS_DATA/text serve",
+      0, 0 },
     { "only", KIT_TEXT, &own.only, "NAME,..", "measure only these figures", 0, 0 },
     { "list", KIT_SWITCH, &own.list, NULL, "print each figure's name, its seconds with --quick and its content, and end", 0, 0 },
     { "seeds", KIT_COUNT, &own.seeds, "N", "repetitions, with the seeds from --seed on; 0 means the mode's number", 0, 100 },
@@ -194,16 +196,24 @@ static const char *settings_of(const dive *d, const char *data, const char *text
                     sizeof(gr_real) == sizeof(float) ? "float" : "double", KIT_BLAS);
 }
 
+/* What a run reads without --data or --text: `here`, if it exists; with --full also `there` in $GRADUS_DATA. NULL means neither. */
+static const char *usual(gr_tape *t, const char *here, const char *there)
+{
+    const char *const place = own.full ? getenv("GRADUS_DATA") : NULL;
+    if (access(here, R_OK) == 0) return here;
+    const char *const path = place ? plot_say(t, "%s/%s", place, there) : "";
+    return access(path, R_OK) == 0 ? path : NULL;
+}
+
 static void open_data(dive *d, const char **data, const char **text)
 {
     gr_tape *const t = d->r->tape;
-    static const char usual[] = "data/tinyshakespeare.txt";
     const bool none = o.data && strcmp(o.data, "none") == 0;
     d->mode = own.full ? DIVE_FULL : own.quick || !o.check ? DIVE_QUICK : DIVE_TINY;
     d->seeds = own.seeds ? own.seeds : dive_pick(d, 1, DIVE_SEEDS, 5);
     d->plotly = own.plotly ? plot_plotly_read(t, own.plotly) : NULL;
-    d->data = gr_failed(t) ? (kit_data){ 0 } : kit_data_open(t, o.data);
-    d->text = own.text ? own.text : !none && access(usual, R_OK) == 0 ? usual : NULL;
+    d->data = gr_failed(t) ? (kit_data){ 0 } : kit_data_open(t, o.data ? o.data : usual(t, "data/mnist", "mnist"));
+    d->text = own.text ? own.text : none ? NULL : usual(t, "data/tinyshakespeare.txt", "text/tinyshakespeare.txt");
     d->preprocessing = !d->data.dir                      ? "Drawn digits, 28 x 28, pixels 0 to 1"
                        : d->data.train.images.n == 60000 ? "MNIST, 28 x 28, pixels 0 to 1"
                                                          : "Digits in the format of MNIST, 28 x 28, pixels 0 to 1";
