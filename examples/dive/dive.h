@@ -16,18 +16,18 @@
     F(sphere, 1, "activations in space before and after LayerNorm: four units on a sphere, 64 units on three principal axes") \
     F(invariance, 1, "scales and shifts of weights, inputs and one case: how far outputs and gradients move with four norms") \
     F(epsilon, 1, "epsilon from 0 to 0.1: output, gradient and error on nearly constant, constant and normal rows") \
-    F(batch_size, 22, "BatchNorm, LayerNorm and GroupNorm at batches of 1 to 128: test error, and training mode against evaluation mode") \
+    F(batch_size, 16, "BatchNorm, LayerNorm and GroupNorm at batches of 1 to 128: test error, and training mode against evaluation mode") \
     F(padding, 2, "BatchNorm's statistics against the share of padding, with and without lengths, and LayerNorm") \
     F(hidden_dynamics, 5, "percentiles of the pre-activations, over training and over time; a recurrence without input") \
-    F(gradient_flow, 20, "norms of the gradient over layers, blocks and time steps, before and during training: where it vanishes or explodes") \
-    F(loss, 24, "training loss and accuracy of MLP, LSTM, CNN and Transformer, against steps and against seconds") \
-    F(learning_rate, 12, "training loss against learning rate and initial scale: the largest values that train") \
+    F(gradient_flow, 24, "norms of the gradient over layers, blocks and time steps, before and during training: where it vanishes or explodes") \
+    F(loss, 28, "training loss and accuracy of MLP, LSTM, CNN and Transformer, against steps and against seconds") \
+    F(learning_rate, 11, "training loss against learning rate and initial scale: the largest values that train") \
     F(gamma_beta, 4, "initial gamma and beta: how they change the training of an LSTM, and a distribution of pre-activations") \
-    F(correlation, 9, "correlation of hidden units, MLP and LSTM, before and through training: maps, mean |r|, effective rank") \
-    F(variants, 9, "LayerNorm with a part left out or changed, in three networks: gain and bias, the gradient through the statistics") \
-    F(recurrent, 5, "an LSTM on characters with norms: statistics for each time step or shared, and longer sequences than in training") \
-    F(smoothness, 3, "how much the loss varies along the gradient, and BatchNorm with noise after it") \
-    F(further, 6, "deep sigmoids, a small training set, the border of images, and changes that spread through ReLU") \
+    F(correlation, 5, "correlation of hidden units, MLP and LSTM, before and through training: maps, mean |r|, effective rank") \
+    F(variants, 10, "LayerNorm with a part left out or changed, in three networks: gain and bias, the gradient through the statistics") \
+    F(recurrent, 4, "an LSTM on characters with norms: statistics for each time step or shared, and longer sequences than in training") \
+    F(smoothness, 2, "how much the loss varies along the gradient, and BatchNorm with noise after it") \
+    F(further, 5, "deep sigmoids, a small training set, the border of images, and changes that spread through ReLU") \
     F(cost, 1, "six ways to write LayerNorm: time forward and backward for several sizes, and error") \
     F(claims, 4, "the table of all statements, what was measured, and whether it holds")
 

@@ -61,7 +61,7 @@ static bool train(job *j, gr_norm_kind norm, double beta, size_t seed, size_t ev
 static void measure_training(dive *d)
 {
     const size_t most = dive_pick(d, 1, 1, DIVE_SEEDS), seeds = d->seeds < most ? d->seeds : most;
-    const size_t frames = dive_pick(d, 2, 15, 20), every = dive_pick(d, 2, 20, 60), cell = GAMMAS * frames;
+    const size_t frames = dive_pick(d, 2, 10, 20), every = dive_pick(d, 2, 20, 60), cell = GAMMAS * frames;
     double at[20];
     job j = { .d = d, .frames = frames, .all = 2 * seeds * BETAS };
     for (size_t k = 0; k < frames; k++) at[k] = (double)((k + 1) * every);

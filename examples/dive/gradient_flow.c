@@ -135,7 +135,8 @@ static void put(const watched *w, const kit_arms *a, size_t seed)
 
 /* Train a net with its arms and measure its gradients. Post-norm without a norm equals pre-norm without a norm, so post-norm has an arm LN with
  * warm-up instead. */
-static void train(dive *d, const flow_net *net, size_t k, size_t seeds, ends *e, double begun, double share)
+static void train(dive *d, const flow_net *net, const bool wanted[DIVE_ARMS + 1], size_t k, size_t seeds, ends *e, double begun,
+                  double share)
 {
     const gr_allocator *const memory = gr_tape_allocator(d->r->tape);
     dive_batches b;
@@ -149,13 +150,13 @@ static void train(dive *d, const flow_net *net, size_t k, size_t seeds, ends *e,
     a.steps = a.every = steps_of(d);
     if (net->spec.arch == DIVE_TRANSFORMER) a.clip = 0;
     if (a.source.test > tests) a.source.test = tests;
-    for (int i = net->spec.post; i < DIVE_ARMS; i++) /* the claims compare LN with none; BN's curve needs one seed */
-        if (i != 1 || !k || d->mode == DIVE_FULL)
-            row[a.n] = (size_t)i - net->spec.post, kit_arms_add(&a, dive_arm_name[i], (int)dive_arm_norm[i]), a.arm[a.n - 1].user = &b.spec;
+    for (size_t i = net->spec.post; i < DIVE_ARMS; i++)
+        if (wanted[i])
+            row[a.n] = i - net->spec.post, kit_arms_add(&a, dive_arm_name[i], (int)dive_arm_norm[i]), a.arm[a.n - 1].user = &b.spec;
     dive_spec warm = b.spec;
     warm.warmup = flow_warm_steps(d);
-    if (net->spec.post) row[a.n] = 2, kit_arms_add(&a, FLOW_WARM, GR_NORM_LAYER), a.arm[a.n - 1].user = &warm;
-    if (w) {
+    if (net->spec.post && wanted[FLOW_WARMED]) row[a.n] = 2, kit_arms_add(&a, FLOW_WARM, GR_NORM_LAYER), a.arm[a.n - 1].user = &warm;
+    if (w && a.n) {
         w->d = d, w->net = net, w->begun = begun, w->share = share;
         w->frames = choose_frames(d, w->at);
         if (kit_arms_run(d->r, &a) && !kit_interrupted()) put(w, &a, k);
@@ -172,6 +173,8 @@ static void train(dive *d, const flow_net *net, size_t k, size_t seeds, ends *e,
     gr_memory_free(memory, w, sizeof *w);
 }
 
+static const double start_share = 0.1; /* of the figure's progress: the gradients before training */
+
 /* The LSTMs cost most. */
 static size_t seeds_of(const dive *d, size_t net)
 {
@@ -179,19 +182,30 @@ static size_t seeds_of(const dive *d, size_t net)
     return d->seeds < most ? d->seeds : most;
 }
 
-void dive_gradient_flow_measure(dive *d)
+void flow_train(dive *d, double begun, bool (*wanted)(const dive *d, size_t net, size_t arm, size_t k))
 {
     size_t frame[FLOW_FRAMES];
-    double at[FLOW_FRAMES], begun = 0.1;
+    double at[FLOW_FRAMES];
     const size_t frames = choose_frames(d, frame);
     for (size_t k = 0; k < frames; k++) at[k] = (double)frame[k];
     dive_put(d, GR_SHAPE(frames), at, "frames");
-    flow_start(d, 0, begun);
     for (size_t i = 0; i < FLOW_NETS; i++) {
         const size_t seeds = seeds_of(d, i);
         ends e = { dive_blank(d, DIVE_ARMS * seeds), dive_blank(d, DIVE_ARMS * seeds) };
-        const double share = 0.9 * flow_nets[i].share / (double)seeds;
-        for (size_t k = 0; k < seeds && !gr_failed(d->r->tape) && !kit_interrupted(); k++, begun += share)
-            train(d, &flow_nets[i], k, seeds, &e, begun, share);
+        const double share = (1 - start_share) * flow_nets[i].share / (double)seeds;
+        for (size_t k = 0; k < seeds && !gr_failed(d->r->tape) && !kit_interrupted(); k++, begun += share) {
+            bool arm[DIVE_ARMS + 1];
+            for (size_t j = 0; j <= DIVE_ARMS; j++) arm[j] = wanted(d, i, j, k);
+            train(d, &flow_nets[i], arm, k, seeds, &e, begun, share);
+        }
     }
+}
+
+/* The claims compare LN with none; BN's curve needs one seed. */
+static bool is_wanted(const dive *d, size_t net, size_t arm, size_t k) { return (void)net, arm != 1 || !k || d->mode == DIVE_FULL; }
+
+void dive_gradient_flow_measure(dive *d)
+{
+    flow_start(d, 0, start_share);
+    flow_train(d, start_share, is_wanted);
 }

@@ -29,11 +29,15 @@ static inline size_t flow_start_size(const dive *d) { return dive_pick(d, 32, 32
 extern const size_t flow_batches[FLOW_BATCHES], flow_depths[FLOW_DEPTHS];
 extern const double flow_gains[FLOW_GAINS];
 /* A Transformer with a part of it as in the theorems, alone or all together. */
-enum { FLOW_PARTS = 6 };
+enum { FLOW_PARTS = 5 };
 extern const char *const flow_part[FLOW_PARTS];
 /* An RNN of tanh(BN(W h) + a): what W is, and what a comes from. */
 enum { FLOW_RNNS = 4 };
 extern const char *const flow_rnn[FLOW_RNNS];
+
+enum { FLOW_WARMED = DIVE_ARMS }; /* the number of the arm FLOW_WARM; the others have those of dive_arm_name */
+/* Train the nets with the arms that are wanted, and put their records: k counts the seeds from 0. begun: see flow_start. */
+void flow_train(dive *d, double begun, bool (*wanted)(const dive *d, size_t net, size_t arm, size_t k));
 
 void flow_build(kit_arm *arm); /* dive_build, then the initial weights of Xiong et al. 2020 for a Transformer */
 /* The norms of the gradients that an arm's last step left: g[0] for each layer, block or time step; for an LSTM g[1] for the cell state. Returns

@@ -142,9 +142,9 @@ static bool as_proved(double pre, double post) { return fabs(pre + 0.5) <= 0.1 &
 static const char *parts_text(const dive *d, plot_figure *f)
 {
     const char *text = "";
-    for (size_t k = 1; k < FLOW_PARTS; k++) {
+    for (size_t k = 0; k < FLOW_PARTS; k++) {
         const double pre = flow_start_value(d, 2 * k, "part"), post = flow_start_value(d, 2 * k + 1, "part");
-        text = plot_figure_text(f, "%s%s%s %.2f and %+.2f%s", text, k > 1 ? "; " : "", flow_part[k], pre, post,
+        text = plot_figure_text(f, "%s%s%s %.2f and %+.2f%s", text, k ? "; " : "", flow_part[k], pre, post,
                                 as_proved(pre, post) ? ", within the bounds" : "");
     }
     return text;

@@ -10,7 +10,7 @@
 #include "gradus.h"
 #include <math.h>
 
-const char *const flow_part[FLOW_PARTS] = { "as it is", "no positions", "not causal", "ReLU", "equal attention", "all four" };
+const char *const flow_part[FLOW_PARTS] = { "no positions", "not causal", "ReLU", "equal attention", "all four" };
 const char *const flow_rnn[FLOW_RNNS] = { "random W, pixels", "random W, noise", "identity W, pixels", "identity W, noise" };
 
 static dive_spec part_spec(const dive *d, size_t part, size_t blocks)
@@ -19,10 +19,10 @@ static dive_spec part_spec(const dive *d, size_t part, size_t blocks)
     return (dive_spec){ .arch = DIVE_TRANSFORMER,
                         .hidden = flow_start_size(d),
                         .depth = blocks,
-                        .unplaced = all || part == 1,
-                        .acausal = all || part == 2,
-                        .relu = all || part == 3,
-                        .equal = all || part == 4 };
+                        .unplaced = all || part == 0,
+                        .acausal = all || part == 1,
+                        .relu = all || part == 2,
+                        .equal = all || part == 3 };
 }
 
 static void measure_parts(dive *d)

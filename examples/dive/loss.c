@@ -1,14 +1,14 @@
 /* examples/dive/loss.c - figure "loss": the four architectures with the three arms, against steps and against seconds.
  *
- * Records: "steps" [frames]; "ARCH/ARM/train", "/wrong", "/test" [seeds, frames]: the mean training loss since the evaluation before, the test
- * error in percent and the test loss; "/area", "/error", "/mark" [seeds]: the mean training loss over all steps, the last test error, and the
- * steps to the mark; "seconds/ARCH/ARM" [seeds, frames]: the time in training steps. */
-#include "examples/dive/models.h"
+ * Records: "share" [frames]: percent of the training; "ARCH/steps" [frames]; "ARCH/ARM/train", "/wrong", "/test" [seeds, frames]: the mean training
+ * loss since the evaluation before, the test error in percent and the test loss; "/area", "/error", "/mark" [seeds]: the mean training loss over
+ * all steps, the last test error, and the steps to the mark; "seconds/ARCH/ARM" [seeds, frames]: the time in training steps. */
+#include "examples/dive/loss.h"
 #include "examples/dive/seeds.h"
 #include <math.h>
 #include <string.h>
 
-static dive_spec spec_of(const dive *d, size_t arch)
+dive_spec loss_spec(const dive *d, size_t arch)
 {
     const size_t hidden[DIVE_ARCHS] = { dive_pick(d, 16, 128, 256), dive_pick(d, 16, 64, 128), dive_pick(d, 4, 8, 16),
                                         dive_pick(d, 16, 32, 64) };
@@ -16,12 +16,16 @@ static dive_spec spec_of(const dive *d, size_t arch)
     return (dive_spec){ .arch = (dive_arch)arch, .hidden = hidden[arch], .lr = lr[arch] };
 }
 
-static size_t batch_of(const dive *d, size_t arch) { return arch == DIVE_TRANSFORMER ? dive_pick(d, 8, 16, 32) : dive_pick(d, 16, 32, 64); }
+size_t loss_batch(const dive *d, size_t arch) { return arch == DIVE_TRANSFORMER ? dive_pick(d, 8, 16, 32) : dive_pick(d, 16, 32, 64); }
 
 static const double mark_of[DIVE_ARCHS] = { 90, 90, 90, 40 }; /* test accuracy in percent; in the Transformer, of the characters */
-static size_t steps_of(const dive *d) { return dive_pick(d, 4, 700, 1000); }
-static size_t frames_of(const dive *d) { return dive_pick(d, 2, 14, 25); }
-static size_t tests_of(const dive *d) { return dive_pick(d, 1, 5, 25); } /* test batches of an evaluation */
+size_t loss_steps(const dive *d, size_t arch)
+{
+    static const size_t quick[DIVE_ARCHS] = { 350, DIVE_LSTM_STEPS, 350, 238 };
+    return dive_pick(d, 4, quick[arch], 1000);
+}
+static size_t frames_of(const dive *d) { return dive_pick(d, 2, 14, 25); } /* divides the steps */
+size_t loss_tests(const dive *d) { return dive_pick(d, 1, 5, 25); }
 
 /* ---- Measuring ---- */
 
@@ -64,9 +68,9 @@ static bool train(dive *d, job *j, size_t steps, size_t every)
 {
     dive_batches b;
     kit_arms a = { .title = dive_arch_name[j->arch], .steps = steps, .every = every, .watch = watch };
-    const dive_spec spec = spec_of(d, j->arch);
-    if (!dive_batches_open(d, &b, &a, &spec, batch_of(d, j->arch), j->seed)) return false;
-    const size_t tests = tests_of(d);
+    const dive_spec spec = loss_spec(d, j->arch);
+    if (!dive_batches_open(d, &b, &a, &spec, loss_batch(d, j->arch), j->seed)) return false;
+    const size_t tests = loss_tests(d);
     if (a.source.test > tests) a.source.test = tests;
     dive_arms_add(&a);
     a.user = j, j->frame = 0;
@@ -94,13 +98,16 @@ static void put(dive *d, const job *j)
     }
 }
 
-void dive_loss_measure(dive *d)
+void loss_measure(dive *d, size_t first, size_t end)
 {
-    const size_t frames = frames_of(d), steps = steps_of(d), every = steps / frames;
+    const size_t frames = frames_of(d);
     double at[32];
-    for (size_t k = 0; k <= frames; k++) at[k] = (double)(k * every);
-    dive_put(d, GR_SHAPE(frames + 1), at, "steps");
-    for (size_t arch = 0; arch < DIVE_ARCHS; arch++) {
+    for (size_t k = 0; k <= frames; k++) at[k] = (double)(100 * k) / (double)frames;
+    dive_put(d, GR_SHAPE(frames + 1), at, "share");
+    for (size_t arch = first; arch < end; arch++) {
+        const size_t steps = loss_steps(d, arch), every = steps / frames;
+        for (size_t k = 0; k <= frames; k++) at[k] = (double)(k * every);
+        dive_put(d, GR_SHAPE(frames + 1), at, "%s/steps", dive_arch_name[arch]);
         job j = { .d = d, .arch = arch, .frames = frames + 1 };
         for (size_t i = 0; i < DIVE_ARMS; i++) {
             const size_t n = d->seeds * (frames + 1);
@@ -112,6 +119,8 @@ void dive_loss_measure(dive *d)
         put(d, &j);
     }
 }
+
+void dive_loss_measure(dive *d) { loss_measure(d, 0, DIVE_ARCHS); }
 
 /* ---- Drawing ---- */
 
@@ -165,14 +174,15 @@ static const char *all_seconds(const dive *d, plot_figure *f, size_t arch)
 
 void dive_loss_draw(const dive *d, plot_figure *f)
 {
-    const plot_record *const steps = plot_runs_get(&d->runs, "loss", "steps");
+    const plot_record *const share = plot_runs_get(&d->runs, "loss", "share");
     f->title = "Loss and accuracy of four architectures";
     f->columns = DIVE_ARCHS;
-    if (!steps) return;
-    plot_figure_frames(f, "step", steps->values, steps->n);
+    if (!share) return;
+    plot_figure_frames(f, "percent of the training", share->values, share->n);
     for (size_t i = 0; i < 2 * DIVE_ARCHS; i++) {
         const size_t arch = i % DIVE_ARCHS;
         const bool tests = i >= DIVE_ARCHS;
+        const plot_record *const steps = plot_runs_get(&d->runs, "loss", "%s/steps", dive_arch_name[arch]);
         const char *const wrong = arch == DIVE_TRANSFORMER ? "characters wrong, %" : "test error, %";
         plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = dive_arch_name[arch],
                                                                .note = tests ? "100 % minus accuracy" : "training loss",
@@ -187,12 +197,12 @@ void dive_loss_draw(const dive *d, plot_figure *f)
                      three(d, f, DIVE_LSTM, "mark", 0));
     const char *seen[DIVE_ARCHS], *settings[DIVE_ARCHS];
     for (size_t arch = 0; arch < DIVE_ARCHS; arch++) {
-        const dive_spec s = spec_of(d, arch);
+        const dive_spec s = loss_spec(d, arch);
         seen[arch] = plot_figure_text(f, "%s: steps to %g %% accuracy %s; final test error in percent %s; seconds in training steps %s",
                                       dive_arch_name[arch], mark_of[arch], three(d, f, arch, "mark", 0), three(d, f, arch, "error", 1),
                                       all_seconds(d, f, arch));
-        settings[arch] = plot_figure_text(f, "%s: %s%s", dive_arch_name[arch], dive_spec_text(f, &s, batch_of(d, arch)),
-                                          arch == DIVE_LSTM || arch == DIVE_TRANSFORMER ? ", clip 1" : "");
+        settings[arch] = plot_figure_text(f, "%s: %s, %zu steps%s", dive_arch_name[arch], dive_spec_text(f, &s, loss_batch(d, arch)),
+                                          loss_steps(d, arch), arch == DIVE_LSTM || arch == DIVE_TRANSFORMER ? ", clip 1" : "");
     }
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
@@ -200,7 +210,7 @@ void dive_loss_draw(const dive *d, plot_figure *f)
         "a norm also costs time, so compare steps and seconds. The test uses BatchNorm's running statistics, which lag behind at first. A "
         "training loss is the mean since the evaluation before. The test error is measured on %zu test images, for the Transformer on %zu "
         "batches of windows of the text. %s. %s. %s. %s.",
-        dive_count(f->t, d->seeds, "seed", "seeds"), tests_of(d) * 200, tests_of(d), seen[0], seen[1], seen[2], seen[3]);
+        dive_count(f->t, d->seeds, "seed", "seeds"), loss_tests(d) * 200, loss_tests(d), seen[0], seen[1], seen[2], seen[3]);
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; text: %s. %s. %s. %s. %s.", d->preprocessing, d->text ? "a file" : "made-up sentences",
                      settings[0], settings[1], settings[2], settings[3]);
 }
@@ -211,8 +221,8 @@ void dive_loss_draw(const dive *d, plot_figure *f)
 static dive_pair compare(const dive *d, size_t arch, size_t a, size_t b, const char *what, double factor)
 {
     dive_scale scale = { .worst = DIVE_GUESSING, .factor = factor };
-    if (!strcmp(what, "mark")) scale.grid = (double)(steps_of(d) / frames_of(d)), scale.worst = (double)steps_of(d);
-    if (!strcmp(what, "error")) scale.grid = 100.0 / (double)(tests_of(d) * 200), scale.worst = 90;
+    if (!strcmp(what, "mark")) scale.grid = (double)(loss_steps(d, arch) / frames_of(d)), scale.worst = (double)loss_steps(d, arch);
+    if (!strcmp(what, "error")) scale.grid = 100.0 / (double)(loss_tests(d) * 200), scale.worst = 90;
     return dive_compare(get(d, arch, a, what), get(d, arch, b, what), scale);
 }
 
@@ -222,7 +232,7 @@ static const char *too_short(const dive *d, plot_figure *f, size_t arch)
     double best = HUGE_VAL;
     for (size_t i = 0; i < DIVE_ARMS; i++) best = fmin(best, dive_mean(get(d, arch, i, "error")));
     return dive_too_short(f, (dive_budget){ .seeds = d->seeds,
-                                            .steps = steps_of(d),
+                                            .steps = loss_steps(d, arch),
                                             .least = arch == DIVE_LSTM ? DIVE_LSTM_STEPS : DIVE_STEPS,
                                             .best = best,
                                             .must = 45,
@@ -256,7 +266,7 @@ static const char *ratio_text(const dive *d, plot_figure *f, const dive_pair *p)
     if (!isnan(p->b)) return plot_figure_text(f, ", ratio %.2f", p->a / p->b);
     const plot_record *const none = get(d, DIVE_LSTM, 0, "mark");
     double sum = 0;
-    for (size_t k = 0; none && k < none->n; k++) sum += isnan(none->values[k]) ? (double)steps_of(d) : none->values[k];
+    for (size_t k = 0; none && k < none->n; k++) sum += isnan(none->values[k]) ? (double)loss_steps(d, DIVE_LSTM) : none->values[k];
     return none ? plot_figure_text(f, ", ratio at most %.2f", p->a * (double)none->n / sum) : "";
 }
 
@@ -292,7 +302,7 @@ static void claim_cnn(const dive *d, dive_claims *c)
                .statement = "In a convolutional network LayerNorm is faster than no norm, and BatchNorm faster than both",
                .source = "Ba et al. 2016, section 6.7, without numbers (LN15)",
                .measured = plot_figure_text(c->f, "training loss over all steps: none %.3f, LN %.3f, BN %.3f", ln.b, ln.a, bn.a),
-               .control = plot_figure_text(c->f, "the same steps at batch %zu", batch_of(d, DIVE_CNN)),
+               .control = plot_figure_text(c->f, "the same steps at batch %zu", loss_batch(d, DIVE_CNN)),
                .interval =
                    plot_figure_text(c->f, "LN minus none %s; BN minus LN %s", dive_interval(c->f, &ln, 3), dive_interval(c->f, &bn, 3)),
                .too_short = too_short(d, c->f, DIVE_CNN),

@@ -89,6 +89,9 @@ dive_verdict dive_together(const dive_verdict *v, size_t n)
 
 const char *dive_too_short(plot_figure *f, dive_budget b)
 {
+    if (b.seeds < DIVE_SEEDS && b.steps < b.least)
+        return plot_figure_text(f, "%s and %zu steps; this claim needs %d and %zu", dive_count(f->t, b.seeds, "seed", "seeds"), b.steps,
+                                (int)DIVE_SEEDS, b.least);
     if (b.seeds < DIVE_SEEDS)
         return plot_figure_text(f, "%s; a verdict needs %d", dive_count(f->t, b.seeds, "seed", "seeds"), (int)DIVE_SEEDS);
     if (b.steps < b.least) return plot_figure_text(f, "%zu steps; this claim needs %zu", b.steps, b.least);

@@ -4,7 +4,7 @@
  * AdaNorm: (1 - xhat / 10) xhat, where the first factor is a constant in backward; RMSNorm: also without a gain.
  * Records: "NET/ARM/error", "/tested" [seeds]: test error in percent, and test loss. */
 #include "core/op.h"
-#include "examples/dive/models.h"
+#include "examples/dive/loss.h"
 #include "examples/dive/seeds.h"
 #include "gradus.h"
 #include <math.h>
@@ -16,16 +16,17 @@ static const dive_arch arch_of[NETS] = { DIVE_MLP, DIVE_CNN, DIVE_TRANSFORMER };
 
 static dive_spec spec_of(const dive *d, size_t net)
 {
+    if (arch_of[net] == DIVE_TRANSFORMER) return loss_spec(d, DIVE_TRANSFORMER);
     return (dive_spec){ .arch = arch_of[net],
-                        .hidden = net == 0   ? dive_pick(d, 8, 64, 128)
-                                  : net == 1 ? dive_pick(d, 4, 4, 8)
-                                             : dive_pick(d, 16, 32, 64),
-                        .depth = net == 0 ? 4 : 2,
-                        .lr = net == 2 ? 3e-3 : 1e-3 };
+                        .hidden = net == 0 ? dive_pick(d, 8, 64, 128) : dive_pick(d, 4, 4, 8),
+                        .depth = net == 0 ? 4 : 2 };
 }
-static size_t steps_of(const dive *d, size_t net) { return net == 0 ? dive_pick(d, 3, 300, 1500) : dive_pick(d, 3, 240, 1000); }
-static size_t batch_of(const dive *d, size_t net) { return net == 2 ? dive_pick(d, 4, 16, 32) : dive_pick(d, 8, 32, 64); }
-static size_t tests_of(const dive *d) { return dive_pick(d, 1, 5, 50); } /* test batches */
+static size_t steps_of(const dive *d, size_t net)
+{
+    return net == 0 ? dive_pick(d, 3, 300, 1500) : net == 1 ? dive_pick(d, 3, 240, 1000) : loss_steps(d, DIVE_TRANSFORMER);
+}
+static size_t batch_of(const dive *d, size_t net) { return net == 2 ? loss_batch(d, DIVE_TRANSFORMER) : dive_pick(d, 8, 32, 64); }
+static size_t tests_of(const dive *d, size_t net) { return net == 2 ? loss_tests(d) : dive_pick(d, 1, 5, 50); } /* test batches */
 
 /* ==== The changed norms ==== */
 
@@ -92,6 +93,16 @@ static bool watch(kit_arms *a, size_t step, bool evaluated)
     return evaluated || dive_tick(j->d, share, "%s, seed %zu, step %zu", dive_arch_name[arch_of[j->net]], j->seed + 1, step);
 }
 
+/* The last value of a seed in a record [seeds, frames] of the figure loss; NaN when it has not trained this arm. */
+static double from_loss(const dive *d, size_t arm, const char *what, size_t seed)
+{
+    const plot_record *const r = plot_runs_done(&d->runs, "loss", d->settings)
+                                     ? plot_runs_get(&d->runs, "loss", "%s/%s/%s", dive_arch_name[DIVE_TRANSFORMER], arm_name[arm], what)
+                                     : NULL;
+    const size_t frames = r && r->shape.rank == 2 ? r->shape.dim[1] : 0;
+    return frames ? r->values[(seed + 1) * frames - 1] : (double)NAN;
+}
+
 static bool train(dive *d, job *j, double *error[ARMS], double *tested[ARMS])
 {
     dive_batches b;
@@ -99,12 +110,18 @@ static bool train(dive *d, job *j, double *error[ARMS], double *tested[ARMS])
     kit_arms a = { .title = "variants", .steps = steps_of(d, j->net), .every = steps_of(d, j->net), .watch = watch };
     if (!dive_batches_open(d, &b, &a, &spec, batch_of(d, j->net), j->seed)) return false;
     a.build = build;
-    if (a.source.test > tests_of(d)) a.source.test = tests_of(d);
-    for (int i = 0; i < ARMS; i++) kit_arms_add(&a, arm_name[i], i), a.arm[i].user = &b.spec;
+    if (a.source.test > tests_of(d, j->net)) a.source.test = tests_of(d, j->net);
+    for (int i = 0; i < ARMS; i++) {
+        const double known = arch_of[j->net] == DIVE_TRANSFORMER ? from_loss(d, (size_t)i, "test", j->seed) : (double)NAN;
+        if (isnan(known)) kit_arms_add(&a, arm_name[i], i), a.arm[a.n - 1].user = &b.spec;
+        else tested[i][j->seed] = known, error[i][j->seed] = from_loss(d, (size_t)i, "wrong", j->seed);
+    }
     a.user = j;
     const bool done = kit_arms_run(d->r, &a) && !kit_interrupted();
-    for (size_t i = 0; done && i < ARMS; i++)
-        if (!a.arm[i].diverged) error[i][j->seed] = 100 - kit_accuracy(&a.arm[i].tested), tested[i][j->seed] = kit_loss(&a.arm[i].tested);
+    for (size_t i = 0; done && i < a.n; i++)
+        if (!a.arm[i].diverged)
+            error[a.arm[i].kind][j->seed] = 100 - kit_accuracy(&a.arm[i].tested),
+            tested[a.arm[i].kind][j->seed] = kit_loss(&a.arm[i].tested);
     dive_arms_free(&a), dive_batches_free(d, &b);
     return done;
 }
@@ -200,9 +217,9 @@ static void claim(const dive *d, dive_claims *c, comparison x, dive_claim claim)
     const int digits = x.what[0] == 'e' ? 2 : 3;
     for (size_t net = 0; net < NETS; net++) {
         const char *const lacks = too_short(d, f, net), *const name = dive_arch_name[arch_of[net]], *const before = net ? "; " : "";
-        const dive_pair p =
-            dive_compare(get(d, net, x.a, x.what), get(d, net, x.b, x.what),
-                         (dive_scale){ .grid = digits == 2 ? 100 / (double)(tests_of(d) * 200) : 0.001, .worst = digits == 2 ? 90 : 5 });
+        const dive_pair p = dive_compare(
+            get(d, net, x.a, x.what), get(d, net, x.b, x.what),
+            (dive_scale){ .grid = digits == 2 ? 100 / (double)(tests_of(d, net) * 200) : 0.001, .worst = digits == 2 ? 90 : 5 });
         v[net] = lacks ? DIVE_SHORT : x.within > 0 ? dive_is_at_most(&p, x.within) : dive_is_below(&p);
         holds += v[net] == DIVE_PASS;
         claim.measured = plot_figure_text(f, "%s%s%s %s against %s", claim.measured, before, name, dive_number(f->t, p.a, digits),
