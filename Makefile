@@ -124,7 +124,7 @@ $(DIR)/tests/test_bench: $(DIR)/tests/test_bench.o $(DIR)/libbench.a $(SHARING) 
 $(DIR)/tests/test_main_job $(DIR)/tests/test_main_report $(DIR)/tests/test_kit_streams: | $(DIR)/examples/seq_mnist_lstm
 $(DIR)/tests/test_program_broken: | $(BROKEN:%=$(DIR)/%)
 $(filter-out %_broken,$(filter $(DIR)/tests/test_program_%,$(TESTS))): $(DIR)/tests/test_program_%: | $(DIR)/examples/%
-$(filter $(DIR)/tests/test_dive_siblings,$(TESTS)): | $(DIR)/examples/mlp_norms $(DIR)/examples/cnn_norms
+$(filter $(DIR)/tests/test_dive_siblings,$(TESTS)): | $(patsubst %,$(DIR)/examples/%,mlp_norms cnn_norms seq_mnist_lstm transformer_norms)
 $(WITH_MPI:%=$(DIR)/%) $(WITH_MPI:%=$(DIR)/%.o) $(DIR)/examples/mpi/ranks.o: private override CC := $(MPICC)
 $(WITH_MPI:%=$(DIR)/%): $(DIR)/%: $(DIR)/%.o $(DIR)/examples/mpi/ranks.o $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 # A program of examples/broken is linked with answers/NAME.c, which is the program without its fault. No edit of the program changes that file.

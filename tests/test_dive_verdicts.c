@@ -120,6 +120,8 @@ TEST(nothing_is_judged_before_something_is_learned)
     gr_tape *t = gr_tape_new(1, NULL);
     plot_figure *f = plot_figure_new(t, "x", "x");
     assert_string_equal(dive_too_short(f, (dive_budget){ .seeds = 1 }), "1 seed; a verdict needs 3");
+    assert_string_equal(dive_too_short(f, (dive_budget){ .seeds = 1, .steps = 24, .least = 150 }),
+                        "1 seed and 24 steps; this claim needs 3 and 150");
     assert_string_equal(dive_too_short(f, (dive_budget){ .seeds = 3, .steps = 24, .least = 150 }), "24 steps; this claim needs 150");
     assert_string_equal(dive_too_short(f, (dive_budget){ 3, 150, 150, 2.196, 1.151, "test loss" }),
                         "the networks have learned too little: the best test loss is 2.2, and a verdict needs at most 1.15");
