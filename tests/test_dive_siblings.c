@@ -97,6 +97,15 @@ static bool in_double(void)
     return true;
 }
 
+static bool sanitized(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+    puts("not run: the comparison with seq_mnist_lstm and transformer_norms, it takes minutes with AddressSanitizer");
+    return true;
+#endif
+    return false;
+}
+
 static bool batch_128(const dive *d, size_t net, size_t batch) { return (void)d, net != BATCH_CONVS && batch == 128; }
 
 /* The claim whose source holds `code`. */
@@ -149,7 +158,7 @@ static double steps_to_90(const char *norm)
 TEST(the_lstm_agrees_with_seq_mnist_lstm)
 {
     diving x;
-    if (in_double()) return;
+    if (in_double() || sanitized()) return;
     begin(&x, "loss", 1);
     loss_measure(&x.d, DIVE_LSTM, DIVE_LSTM + 1);
     const double none = plot_runs_value(&x.d.runs, "loss", "LSTM/none/mark"), ln = plot_runs_value(&x.d.runs, "loss", "LSTM/LN/mark");
@@ -168,7 +177,7 @@ static bool warm_up(const dive *d, size_t net, size_t arm, size_t k)
 TEST(the_warm_up_agrees_with_transformer_norms)
 {
     diving x;
-    if (in_double()) return;
+    if (in_double() || sanitized()) return;
     begin(&x, "gradient_flow", 1);
     flow_train(&x.d, 0, warm_up);
     const double pre = plot_runs_value(&x.d.runs, "gradient_flow", "pre/LN/tested"),
