@@ -102,8 +102,9 @@ static bool sanitized(void)
 #ifdef __SANITIZE_ADDRESS__
     puts("not run: the comparison with seq_mnist_lstm and transformer_norms, it takes minutes with AddressSanitizer");
     return true;
-#endif
+#else
     return false;
+#endif
 }
 
 static bool batch_128(const dive *d, size_t net, size_t batch) { return (void)d, net != BATCH_CONVS && batch == 128; }
