@@ -162,6 +162,15 @@ TEST(threads_change_nothing_but_times)
     remove_report("a"), remove_report("b");
 }
 
+/* After loss, variants takes the results of two networks from it. */
+TEST(a_training_that_two_figures_share_gives_the_same_as_two)
+{
+    assert_run("--check", "--quiet", "--data=none", "--out", in_dir("a"), "--only=variants");
+    assert_run("--check", "--quiet", "--data=none", "--out", in_dir("b"), "--only=loss,variants");
+    assert_same_text("a", "b", "figures/variants.json");
+    remove_report("a"), remove_report("b");
+}
+
 /* The figure that is being measured is lost, the earlier ones are drawn, and the next run continues. */
 TEST(an_interrupted_run_can_be_continued)
 {
@@ -191,6 +200,7 @@ int main(void)
         cmocka_unit_test(figures_are_drawn_again_without_measuring),
         cmocka_unit_test(an_invalid_runs_file_is_refused_and_kept),
         cmocka_unit_test(threads_change_nothing_but_times),
+        cmocka_unit_test(a_training_that_two_figures_share_gives_the_same_as_two),
         cmocka_unit_test(an_interrupted_run_can_be_continued),
     };
     return cmocka_run_group_tests(tests, program_set_up, program_tear_down);
