@@ -152,7 +152,7 @@ static double steps_to_90(const char *norm)
     const char *const argument[] = { "--data=none", "--hidden=64",     "--batch=32", "--lr=2e-3", "--schedule=constant",
                                      "--steps=700", "--eval-every=70", norm,         NULL };
     for (char *line = strtok(log_of("seq_mnist_lstm", argument), "\n"); line; line = strtok(NULL, "\n"))
-        if (strstr(line, "\"eval\"") && number_after(line, "\"test_accuracy\": ") >= 90) return number_after(line, "\"step\": ");
+        if (strstr(line, "\"kind\": \"eval\"") && number_after(line, "\"test_accuracy\": ") >= 90) return number_after(line, "\"step\": ");
     return 1e6;
 }
 
