@@ -117,7 +117,7 @@ void dive_claims_draw(const dive *d, plot_figure *f)
     plot_figure_says(f, PLOT_SAY_QUESTION, "Which statements of papers and of common opinion hold for these networks and data?");
     plot_figure_says(f, PLOT_SAY_NUMBER, "%zu of %zu statements hold, %s, %s, %s, and for %zu the runs were too short to tell",
                      count[DIVE_PASS], c.n, dive_count(f->t, count[DIVE_FAIL], "does not hold", "do not hold"),
-                     dive_count(f->t, count[DIVE_DIFFERS], "holds only in part or not surely", "hold only in part or not surely"),
+                     dive_count(f->t, count[DIVE_DIFFERS], "holds only in part or is undecided", "hold only in part or are undecided"),
                      dive_count(f->t, count[DIVE_EQUAL], "is a tie", "are ties"), count[DIVE_SHORT]);
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
