@@ -213,9 +213,11 @@ void dive_batch_size_draw(const dive *d, plot_figure *f)
         const plot_axis x = { .label = "batch", .tick = sizes.tick, .ticks = sizes.n };
         plot_part_begin(f, n.title, NULL, false);
         plot_panel *const error = plot_panel_new(
-            f, &(plot_panel){ .title = "Test error", .note = "in evaluation mode", .x = x, .y = { .label = "test error, %", .log = true } });
+            f,
+            &(plot_panel){ .title = "Test error", .note = "in evaluation mode", .x = x, .y = { .label = "test error, %", .log = true } });
         plot_panel *const gap = plot_panel_new(
-            f, &(plot_panel){ .title = "Difference", .note = "training minus evaluation mode", .x = x, .y = { .label = "difference in points" } });
+            f, &(plot_panel){
+                   .title = "Difference", .note = "training minus evaluation mode", .x = x, .y = { .label = "difference in points" } });
         for (size_t i = 0; i < BATCH_ARMS; i++) {
             add_band(error, &n.arm[i], batch_get(d, &n, i, "error"), &sizes);
             add_band(gap, &n.arm[i], batch_difference(f->t, batch_get(d, &n, i, "shown"), batch_get(d, &n, i, "error")), &sizes);
