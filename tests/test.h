@@ -233,7 +233,7 @@ static inline void test_clears(gr_tape *t, gr_tensor *const *in, const test_note
     test_gradients_from(t, in, noted, 0, false, zero);
     at = start;
     for (size_t k = 0; k < noted->n; at += in[k++]->len) memcpy(in[k]->grad, at, in[k]->len * sizeof *at);
-    if (memcmp(fresh, zero, len * sizeof *zero)) fail_msg("the gradient depends on what its memory held");
+    if (memcmp(fresh, zero, len * sizeof *zero)) fail_msg("%s", "the gradient depends on what its memory held");
     free(start);
 }
 

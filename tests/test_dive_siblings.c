@@ -90,21 +90,17 @@ static void end(diving *x)
     assert_int_equal(kit_run_end(&x->r), 0);
 }
 
-static bool in_double(void)
+/* The programs train for half an hour under a sanitizer, and have tests of their own there. */
+static bool left_out(void)
 {
-    if (sizeof(gr_real) == sizeof(float)) return false;
-    puts("not run: the comparison with the programs, it is made in float");
-    return true;
-}
-
-static bool sanitized(void)
-{
-#ifdef __SANITIZE_ADDRESS__
-    puts("not run: the comparison with seq_mnist_lstm and transformer_norms, it takes minutes with AddressSanitizer");
-    return true;
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+    const bool sanitized = true;
 #else
-    return false;
+    const bool sanitized = false;
 #endif
+    if (!sanitized && sizeof(gr_real) == sizeof(float)) return false;
+    puts("not run: the comparison with the programs, it is made in float and without a sanitizer");
+    return true;
 }
 
 static bool batch_128(const dive *d, size_t net, size_t batch) { return (void)d, net != BATCH_CONVS && batch == 128; }
@@ -129,7 +125,7 @@ static void assert_agrees(const dive_claim *c, bool below, const char *what)
 TEST(batch_128_agrees_with_the_programs)
 {
     diving x;
-    if (in_double()) return;
+    if (left_out()) return;
     begin(&x, "batch_size", DIVE_SEEDS);
     batch_measure(&x.d, batch_128);
     dive_claims c = { .f = plot_figure_new(x.r.tape, "claims", "") };
@@ -159,7 +155,7 @@ static double steps_to_90(const char *norm)
 TEST(the_lstm_agrees_with_seq_mnist_lstm)
 {
     diving x;
-    if (in_double() || sanitized()) return;
+    if (left_out()) return;
     begin(&x, "loss", 1);
     loss_measure(&x.d, DIVE_LSTM, DIVE_LSTM + 1);
     const double none = plot_runs_value(&x.d.runs, "loss", "LSTM/none/mark"), ln = plot_runs_value(&x.d.runs, "loss", "LSTM/LN/mark");
@@ -178,7 +174,7 @@ static bool warm_up(const dive *d, size_t net, size_t arm, size_t k)
 TEST(the_warm_up_agrees_with_transformer_norms)
 {
     diving x;
-    if (in_double() || sanitized()) return;
+    if (left_out()) return;
     begin(&x, "gradient_flow", 1);
     flow_train(&x.d, 0, warm_up);
     const double pre = plot_runs_value(&x.d.runs, "gradient_flow", "pre/LN/tested"),

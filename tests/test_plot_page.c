@@ -326,7 +326,7 @@ static bool a_page(gr_tape *t, void *path)
 {
     plot_figure *const f[] = { loss(t), claims(t) };
     const bool well = f[0] && f[1] && plot_page_write(t, path, &(plot_page){ "T", "L", NULL, fact, 2, NULL }, f, 2);
-    if (well == (access(path, F_OK) != 0)) fail_msg("a page exists although the call failed, or is missing although it succeeded");
+    if (well == (access(path, F_OK) != 0)) fail_msg("%s", "a page exists although the call failed, or is missing although it succeeded");
     unlink(path);
     return well;
 }

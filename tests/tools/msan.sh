@@ -8,7 +8,9 @@ fi
 export MSAN_OPTIONS="allocator_may_return_null=1:$MSAN_OPTIONS" # tests ask for more memory than there is
 names=$(cd tests && ls test_*.c | grep -v -e '^test_kit_' -e '^test_plot_' -e '^test_dive_' -e '^test_program_' -e '^test_main_job' | sed 's/[.]c$//')
 where=$($2 -s CC="$1" SAN=memory where)
-$2 CC="$1" SAN=memory $(for name in $names; do echo "$where/tests/$name"; done) || exit
+# The lanes of a vector behind the end of an array may hold anything, and are not stored. GR_FMA: fmaf computes them. Without the instruction,
+# r_fma would branch on them, which is a report.
+$2 CC="$1" SAN=memory CFLAGS='-g -DGR_FMA' $(for name in $names; do echo "$where/tests/$name"; done) || exit
 . "$(dirname "$0")/scratch.sh"
 new_scratch
 log=$scratch
