@@ -117,15 +117,30 @@ static int size(unsigned set)
     return n;
 }
 
+typedef bool confirmation(unsigned set);
+
 /* The first set whose answer is got, of those that hold `chosen` and `more` mistakes out of `among`. */
-static unsigned explain(grader_formula *f, const void *data, unsigned among, unsigned chosen, int more, const double *got, size_t n)
+static unsigned explain(grader_formula *f, const void *data, unsigned among, unsigned chosen, int more, const double *got, size_t n,
+                        confirmation *confirm)
 {
     double answer[GRADER_MOST];
-    if (more == 0) return f(chosen, data, answer), grader_same(answer, got, n) ? chosen : 0;
+    if (more == 0) {
+        f(chosen, data, answer);
+        return grader_same(answer, got, n) && (size(chosen) < 2 || !confirm || confirm(chosen)) ? chosen : 0;
+    }
     for (unsigned bit = 1; bit && bit <= among; bit <<= 1) {
         if (!(among & bit)) continue;
         among &= ~bit; /* each set once */
-        const unsigned found = explain(f, data, among, chosen | bit, more - 1, got, n);
+        const unsigned found = explain(f, data, among, chosen | bit, more - 1, got, n, confirm);
+        if (found) return found;
+    }
+    return 0;
+}
+
+static unsigned explain_and_confirm(grader_formula *f, const void *data, unsigned among, const double *got, size_t n, confirmation *confirm)
+{
+    for (int count = 1; count <= 3 && count <= size(among); count++) {
+        const unsigned found = explain(f, data, among, 0, count, got, n, confirm);
         if (found) return found;
     }
     return 0;
@@ -133,11 +148,7 @@ static unsigned explain(grader_formula *f, const void *data, unsigned among, uns
 
 unsigned grader_explain(grader_formula *f, const void *data, unsigned among, const double *got, size_t n)
 {
-    for (int count = 1; count <= 3 && count <= size(among); count++) {
-        const unsigned found = explain(f, data, among, 0, count, got, n);
-        if (found) return found;
-    }
-    return 0;
+    return explain_and_confirm(f, data, among, got, n, NULL);
 }
 
 void grader_stop_mistakes(const grader_mistake *known, unsigned mistakes)
@@ -275,7 +286,8 @@ static void look_at_rows(const grader_result *r, const double *got, const double
         grader_stop("first_step_right",
                     "The first step is right, and all later ones are wrong. Look at what is kept from step to step: do you use the old\n"
                     "value, and do you write the new one back?");
-    if (one && !r->rows_are_steps)
+    if (one && r->alone && r->alone[row]) grader_stop("one_row", "%s", r->alone[row]);
+    if (one && !r->rows_are_steps && !r->alone)
         grader_stop("one_row",
                     "Row %zu of %s is right, and all others are wrong. From row to row, does every sum start at 0 again, and does every\n"
                     "index move on? Is something kept for one row only?",
@@ -289,7 +301,7 @@ void grader_judge(const grader_mistake *known, const grader_result *r, const gra
     double mine[GRADER_MOST], right[GRADER_MOST];
     if (parts(r, mine, right)) return;
     const bool small = show_wrong(r, worked, mine, right);
-    const unsigned found = grader_explain(r->formula, r->data, r->among, r->got, r->rows * r->N);
+    const unsigned found = explain_and_confirm(r->formula, r->data, r->among, r->got, r->rows * r->N, r->confirm);
     if (found) grader_stop_mistakes(known, found);
     look_at_size(r, mine, right);
     look_at_factor(r, small, mine, right);

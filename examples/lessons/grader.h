@@ -70,6 +70,8 @@ typedef struct {
                                 a backward that takes one gradient for another could then pass */
     const grader_input *inputs; /* shown if nothing explains the result; ends with { NULL }. NULL if there are none to show */
     bool rows_are_steps;        /* each row is the result of a step that continues the one before */
+    const char *const *alone;   /* [rows]: what it means if this row alone is right; NULL means nothing. NULL for the usual words */
+    bool (*confirm)(unsigned);  /* whether the learner's other results agree with a set of two or three mistakes; NULL means yes */
 } grader_result;
 
 /* Return when r is right. Otherwise show the learner's numbers beside the right ones, of `worked` if that is wrong too, and else of the first
