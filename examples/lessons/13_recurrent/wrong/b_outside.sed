@@ -1,0 +1,2 @@
+# A parenthesis too early.
+s/ + p->b);/) + p->b;/

@@ -1,0 +1,2 @@
+# da for da * u.
+s/dx\[t\] += da \* p->u/dx[t] += da/

@@ -1,0 +1,2 @@
+# x without its weight.
+s/p->u \* x\[t\] + p->b/x[t] + p->b/

@@ -1,0 +1,2 @@
+# = for += in one line.
+s/grad->w +=/grad->w =/
