@@ -8,28 +8,48 @@ gr_tensor *my_rms_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, double eps);
 
 /* ---- The known mistakes ---- */
 
-#define MISTAKES(M) \
-    /* my_group */ \
+#define GROUP(M) \
     M(group_over_batch, "Your groups join the samples: number n * groups + .. is needed. In GroupNorm each sample has means of its own.") \
     M(group_interleaved, "You deal the channels out, c % groups. The channels of a group are neighbours: c / (C / groups).") \
     M(group_of_size_groups, "You use c / groups. A group has C / groups channels: divide c by that.") \
+    M(group_for_all, "Your GroupNorm has one mean for everything. It has `groups` means for each sample.") \
+    M(group_numbers_by_size, \
+      "You count C / groups means for each sample. That is how many channels a group has; there are `groups` groups.") \
     M(group_numbers_with_gaps, "You count C means for each sample of a GroupNorm. It has `groups` of them.") \
     M(instance_over_batch, "Your InstanceNorm returns c, and so joins the samples: that is BatchNorm. It has C means for each sample.") \
+    M(instance_for_all, "Your InstanceNorm has one mean for everything. It has one for each channel of each sample.") \
+    M(batch_is_layer, "Your BatchNorm returns n: that is LayerNorm. BatchNorm has one mean for each channel.") \
     M(batch_for_each_sample, "Your BatchNorm has means for each sample: that is InstanceNorm. It takes a channel over all samples.") \
     M(batch_for_each_position, "Your BatchNorm has a mean for each position. It takes a channel over all samples and all positions.") \
+    M(layer_is_batch, "Your LayerNorm returns c: that is BatchNorm. LayerNorm has one mean for each sample.") \
+    M(layer_for_each_position, \
+      "Your LayerNorm has a mean for each position: that is the LayerNorm of a Transformer. Here it is over C and L.") \
     M(layer_for_each_channel, "Your LayerNorm has a mean for each channel. Here it is over C and L: one mean for each sample.") \
     M(layer_over_batch, "Your LayerNorm has one mean for everything. It has one for each sample.") \
     M(channels_last, "You read x as [N, L, C]. In [N, C, L] the L values of a channel are neighbours: c = i / L % C.") \
     M(channel_over_all, "Your c grows from sample to sample: i / L counts the channels of all samples. c is the remainder, i / L % C.") \
-    /* forward */ \
+    M(sample_by_channels, "Your n is i / C. A sample has C * L values: n = i / (C * L).")
+
+#define FORWARD(M) \
     M(mean_subtracted, "You subtract the mean: that is LayerNorm. RMSNorm divides x by its RMS, and subtracts nothing.") \
     M(sum_not_divided, "You divide by the length of the row. RMS is the root of the mean of x^2: divide the sum by N first.") \
     M(rms_root_missing, "You divide by the mean of x^2. Divide by its root.") \
     M(eps_outside_root, "You add eps to the root. It stands inside, beside the mean of x^2.") \
     M(eps_missing, "You leave eps out: 1 / sqrt(mean of x^2 + eps).") \
     M(rms_n_minus_1, "You divide the sum of x^2 by N - 1. The mean of N values divides by N.") \
-    M(gamma_missing_in_y, "Your y does not contain gamma: y = gamma * xhat.") \
-    /* dgamma */ \
+    M(eps_after_fraction, "You add eps to 1 / RMS. It stands under the root: 1 / sqrt(mean of x^2 + eps).") \
+    M(mean_after_root, "You divide the root of the sum by N. Divide the sum by N first: RMS = sqrt(mean of x^2 + eps).") \
+    M(one_rms_for_all, "You have one RMS for all rows. Which values share one? In an RMSNorm each row has its own.") \
+    M(sum_not_cleared, "Your sum of x^2 goes on from row to row. Each row has an RMS of its own: begin each sum with 0.") \
+    M(integer_division, "Your mean of x^2 is 0. 1 / N is a division of integers, and its result is 0: divide the sum by N.") \
+    M(gamma_of_row, "You use gamma[r]. gamma has one value for each place in a row: gamma[i].") \
+    M(gamma_missing_in_y, "Your y does not contain gamma: y = gamma * xhat.")
+
+/* backward: dgamma, then dx */
+#define MISTAKES(M) \
+    M(rms_saved, "s.rstd holds the RMS, and backward multiplies by it. Save 1 / RMS.") \
+    M(mean_square_saved, "s.rstd holds the mean of x^2, and backward multiplies by it. Save 1 / RMS.") \
+    M(dgamma_of_row, "You add to dgamma[r]. gamma has one value for each place in a row: add to dgamma[i].") \
     M(dgamma_raw_x, "Your dgamma is the sum of dy * x. gamma multiplies the normalized value: use xhat.") \
     M(dgamma_with_gamma, "Your dgamma uses g = gamma * dy. The derivative of gamma * xhat by gamma is xhat: use dy.") \
     M(dgamma_assigned, "You write dgamma[i] = .. where += is needed. Each row adds its part, and dgamma was not 0 before.") \
@@ -38,14 +58,23 @@ gr_tensor *my_rms_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, double eps);
     M(second_term_missing, "Your dx is g / RMS alone. x_j also moves the RMS: subtract xhat_j * mean(g * xhat).") \
     M(second_term_sign, "You add the second term. A larger x makes the RMS larger, and every xhat smaller: subtract it.") \
     M(xhat_not_scaled, "Your second term contains x. It contains xhat = x / RMS, here and inside mean(g * xhat).") \
+    M(second_term_too_large, \
+      "Your second term lacks a factor 1 / RMS. Look at three places: is xhat_j only x_j, is the mean that of g * x, or does 1 / RMS\n" \
+      "multiply g alone, because parentheses are missing?") \
+    M(xhat_missing, "Your second term is mean(g * xhat) alone. It is xhat_j times that mean.") \
+    M(xhat_missing_in_mean, "Your second term is xhat_j * mean(g). The mean is that of g * xhat.") \
     M(sums_not_divided, "You use the sum of g * xhat. It is a mean: divide by N.") \
     M(rstd_missing, "Your dx lacks the factor 1 / RMS. xhat is x / RMS, so both terms of dx carry it.") \
+    M(gamma_missing_in_mean, "Your mean is that of dy * xhat. It contains g = gamma * dy, as the first term does.") \
+    M(gamma_missing_in_first, "Your first term is dy / RMS. It is g / RMS with g = gamma * dy, as in the mean.") \
     M(gamma_missing_in_g, "Your dx starts from dy. It starts from the gradient of xhat: g = gamma * dy, inside the mean as well.") \
     M(dx_assigned, "You write dx[..] = .. where += is needed. x has another use here, and its gradient was already in dx.")
 
+GRADER_MISTAKES_OF(group, GROUP);
+GRADER_MISTAKES_OF(forward, FORWARD);
 GRADER_MISTAKES(MISTAKES);
-static const unsigned of_group = mean_subtracted - 1, of_y = dgamma_raw_x - mean_subtracted, of_dgamma = mean_term_added - dgamma_raw_x,
-                      of_dx = 2 * dx_assigned - mean_term_added;
+static const unsigned of_group = (1u << group_count) - 1, of_y = (1u << forward_count) - 1, of_dgamma = mean_term_added - 1,
+                      of_dx = (1u << list_count) - mean_term_added;
 
 /* ---- The formulas, with a switch for each ---- */
 
@@ -58,16 +87,26 @@ static void formula_group(unsigned m, const void *data, double *answer)
 {
     const gr_norm_kind kind = *(const gr_norm_kind *)data;
     for (size_t i = 0; i < VALUES; i++) {
-        const size_t n = i / (CHANNELS * POSITIONS), l = i % POSITIONS;
+        const size_t n = i / (m & sample_by_channels ? CHANNELS : CHANNELS * POSITIONS), l = i % POSITIONS;
         const size_t c = m & channels_last ? i % CHANNELS : m & channel_over_all ? i / POSITIONS : i / POSITIONS % CHANNELS;
         size_t number = 0;
         if (kind == GR_NORM_BATCH)
-            number = m & batch_for_each_sample ? n * CHANNELS + c : m & batch_for_each_position ? c * POSITIONS + l : c;
-        if (kind == GR_NORM_LAYER) number = m & layer_for_each_channel ? n * CHANNELS + c : m & layer_over_batch ? 0 : n;
-        if (kind == GR_NORM_INSTANCE) number = m & instance_over_batch ? c : n * CHANNELS + c;
+            number = m & batch_for_each_sample     ? n * CHANNELS + c
+                     : m & batch_for_each_position ? c * POSITIONS + l
+                     : m & batch_is_layer          ? n
+                                                   : c;
+        if (kind == GR_NORM_LAYER)
+            number = m & layer_for_each_channel    ? n * CHANNELS + c
+                     : m & layer_for_each_position ? n * POSITIONS + l
+                     : m & layer_over_batch        ? 0
+                     : m & layer_is_batch          ? c
+                                                   : n;
+        if (kind == GR_NORM_INSTANCE) number = m & instance_for_all ? 0 : m & instance_over_batch ? c : n * CHANNELS + c;
         if (kind == GR_NORM_GROUP) {
             number = m & group_interleaved ? c % GROUPS : m & group_of_size_groups ? c / GROUPS : c / (CHANNELS / GROUPS);
-            if (!(m & group_over_batch)) number += n * (m & group_numbers_with_gaps ? CHANNELS : GROUPS);
+            if (!(m & group_over_batch))
+                number += n * (m & group_numbers_with_gaps ? CHANNELS : m & group_numbers_by_size ? CHANNELS / GROUPS : GROUPS);
+            if (m & group_for_all) number = 0;
         }
         answer[i] = (double)number;
     }
@@ -86,13 +125,16 @@ static const double other_gamma[N] = { 0.7, 0.1, -0.4, 0.8, 0.45 };
 
 static void statistics(unsigned m, const problem *p, size_t r, double *mean, double *rstd)
 {
-    const double *x = p->x + r * p->n, eps = m & eps_missing ? 0 : p->eps;
+    const size_t begin = m & (one_rms_for_all | sum_not_cleared) ? 0 : r, end = m & one_rms_for_all ? p->rows : r + 1;
+    const double *x = p->x + r * p->n, eps = m & eps_missing ? 0 : p->eps, n = (double)(m & one_rms_for_all ? p->rows * p->n : p->n);
     double ms = 0;
     *mean = 0;
     for (size_t i = 0; i < p->n && m & mean_subtracted; i++) *mean += x[i] / (double)p->n;
-    for (size_t i = 0; i < p->n; i++) ms += (x[i] - *mean) * (x[i] - *mean);
-    if (!(m & sum_not_divided)) ms /= (double)(m & rms_n_minus_1 ? p->n - 1 : p->n);
-    *rstd = m & eps_outside_root ? 1 / (sqrt(ms) + eps) : 1 / sqrt(ms + eps);
+    for (size_t i = begin * p->n; i < end * p->n; i++) ms += (p->x[i] - *mean) * (p->x[i] - *mean);
+    if (!(m & (sum_not_divided | mean_after_root))) ms /= m & rms_n_minus_1 ? n - 1 : n;
+    if (m & integer_division) ms = 0;
+    *rstd = m & eps_outside_root ? 1 / (sqrt(ms) + eps) : m & eps_after_fraction ? 1 / sqrt(ms) + eps : 1 / sqrt(ms + eps);
+    if (m & mean_after_root) *rstd = m & eps_outside_root ? 1 / (sqrt(ms) / n + eps) : *rstd * n;
     if (m & rms_root_missing) *rstd *= *rstd;
 }
 
@@ -102,21 +144,22 @@ static void formula_y(unsigned m, const void *data, double *y)
     for (size_t i = 0; i < p->rows * p->n; i++) {
         double mean, rstd;
         statistics(m, p, i / p->n, &mean, &rstd);
-        y[i] = (m & gamma_missing_in_y ? 1 : p->gamma[i % p->n]) * (p->x[i] - mean) * rstd;
+        y[i] = (m & gamma_missing_in_y ? 1 : p->gamma[m & gamma_of_row ? i / p->n : i % p->n]) * (p->x[i] - mean) * rstd;
     }
 }
 
 static void formula_dgamma(unsigned m, const void *data, double *dgamma)
 {
     const problem *p = data;
-    for (size_t i = 0; i < p->n; i++) {
-        dgamma[i] = p->other && !(m & dgamma_assigned) ? other_gamma[i] : 0;
-        for (size_t r = m & dgamma_assigned ? p->rows - 1 : 0; r < p->rows; r++) {
-            const size_t at = r * p->n + i;
-            double mean, rstd;
-            statistics(0, p, r, &mean, &rstd);
-            dgamma[i] += p->dy[at] * p->x[at] * (m & dgamma_raw_x ? 1 : rstd) * (m & dgamma_with_gamma ? p->gamma[i] : 1);
-        }
+    for (size_t i = 0; i < p->n; i++) dgamma[i] = p->other && !(m & dgamma_assigned) ? other_gamma[i] : 0;
+    for (size_t at = 0; at < p->rows * p->n; at++) {
+        const size_t r = at / p->n, i = at % p->n, place = m & dgamma_of_row ? r : i;
+        double mean, rstd;
+        statistics(0, p, r, &mean, &rstd);
+        if (m & rms_saved) rstd = 1 / rstd;
+        if (m & mean_square_saved) rstd = 1 / (rstd * rstd);
+        if (m & dgamma_assigned) dgamma[place] = 0;
+        dgamma[place] += p->dy[at] * p->x[at] * (m & dgamma_raw_x ? 1 : rstd) * (m & dgamma_with_gamma ? p->gamma[i] : 1);
     }
 }
 
@@ -125,20 +168,23 @@ static void formula_dx(unsigned m, const void *data, double *dx)
     const problem *p = data;
     const double count = m & sums_not_divided ? 1 : (double)p->n;
     for (size_t r = 0; r < p->rows; r++) {
-        double unused, rstd, g[N], xhat[N], mean_g = 0, mean_gx = 0;
+        const double *x = p->x + r * p->n, *dy = p->dy + r * p->n;
+        double unused, rstd, mean_g = 0, mean_gx = 0;
         statistics(0, p, r, &unused, &rstd);
         for (size_t i = 0; i < p->n; i++) {
-            g[i] = (m & gamma_missing_in_g ? 1 : p->gamma[i]) * p->dy[r * p->n + i];
-            xhat[i] = p->x[r * p->n + i] * (m & xhat_not_scaled ? 1 : rstd);
-            mean_g += g[i] / count, mean_gx += g[i] * xhat[i] / count;
+            const double g = (m & (gamma_missing_in_g | gamma_missing_in_mean) ? 1 : p->gamma[i]) * dy[i];
+            const double xhat = m & xhat_missing_in_mean ? 1 : x[i] * (m & xhat_not_scaled ? 1 : rstd);
+            mean_g += g / count, mean_gx += g * xhat / count;
         }
         if (!(m & mean_term_added)) mean_g = 0;
         if (m & second_term_missing) mean_gx = 0;
         if (m & second_term_sign) mean_gx = -mean_gx;
         for (size_t i = 0; i < p->n; i++) {
             const size_t at = r * p->n + i;
-            dx[at] =
-                (p->other && !(m & dx_assigned) ? other_x[at] : 0) + (m & rstd_missing ? 1 : rstd) * (g[i] - mean_g - xhat[i] * mean_gx);
+            const double g = (m & (gamma_missing_in_g | gamma_missing_in_first) ? 1 : p->gamma[i]) * dy[i];
+            const double xhat = m & xhat_missing ? 1 : x[i] * (m & (xhat_not_scaled | second_term_too_large) ? 1 : rstd);
+            const double dx_i = (m & rstd_missing ? 1 : rstd) * (g - mean_g - xhat * mean_gx);
+            dx[at] = (p->other && !(m & dx_assigned) ? other_x[at] : 0) + dx_i;
         }
     }
 }
@@ -189,12 +235,12 @@ static const double dy[LEN] = { 0.5, -0.3, 0.8, 0.1, -0.9, -0.2, 0.7, 0.4, -0.6,
 static const problem general = { R, N, 0.3, x, gamma_, dy, true };
 static const problem worked = { 1, 2, 0, (const double[]){ 3, 4 }, (const double[]){ 1, 1 }, (const double[]){ 1, 0 }, false };
 
-static void judge(const char *name, grader_formula *f, unsigned among, const double *got, size_t n_rows, const double *small,
-                  const double *before)
+static void judge(const grader_mistake *known, const char *name, grader_formula *f, unsigned among, const double *got, size_t n_rows,
+                  const double *small, const double *before)
 {
     const grader_result whole = { name, "3 rows of 5 values, eps = 0.3", f, &general, among, n_rows, N, got, before },
                         few = { name, "x = (3, 4), gamma = 1, eps = 0, dy = (1, 0)", f, &worked, among, 1, 2, small, NULL };
-    grader_judge(list, &whole, &few);
+    grader_judge(known, &whole, &few);
 }
 
 static gr_tensor *checked(gr_tape *t, gr_tensor *const *in, void *argument)
@@ -236,7 +282,7 @@ static void check_groups(void)
         printf("      x is [2, 6, 4]; equal letters share a mean, A is number 0\n");
         show_letters("yours", got[k]), show_letters("right", right);
         const unsigned found = grader_explain(formula_group, &kinds[k], of_group, got[k], VALUES);
-        if (found) grader_stop_mistakes(list, found);
+        if (found) grader_stop_mistakes(group, found);
         grader_stop("unknown_groups",
                     "None of the known mistakes explains your numbers. Find n and c of one value that has the wrong letter.");
     }
@@ -247,18 +293,20 @@ static void check_groups(void)
 
 static int ambiguous_groups(void)
 {
-    const unsigned of[KINDS] = { batch_for_each_sample | batch_for_each_position | channels_last, layer_for_each_channel | layer_over_batch,
-                                 instance_over_batch | channels_last | channel_over_all,
-                                 group_over_batch | group_interleaved | group_of_size_groups | group_numbers_with_gaps | channels_last };
+    const unsigned of[KINDS] = { batch_for_each_sample | batch_for_each_position | batch_is_layer | channels_last,
+                                 layer_for_each_channel | layer_over_batch | layer_for_each_position | layer_is_batch | sample_by_channels,
+                                 instance_over_batch | instance_for_all | channels_last | channel_over_all | sample_by_channels,
+                                 group_over_batch | group_interleaved | group_of_size_groups | group_for_all | group_numbers_by_size |
+                                     group_numbers_with_gaps | channels_last | sample_by_channels };
     int count = 0;
-    for (int k = 0; k < KINDS; k++) count += grader_ambiguous(list, formula_group, &kinds[k], of[k], VALUES);
+    for (int k = 0; k < KINDS; k++) count += grader_ambiguous(group, formula_group, &kinds[k], of[k], VALUES);
     return count;
 }
 
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "--ambiguous"))
-        return ambiguous_groups() + grader_ambiguous(list, formula_y, &general, of_y, LEN) +
+        return ambiguous_groups() + grader_ambiguous(forward, formula_y, &general, of_y, LEN) +
                grader_ambiguous(list, formula_dgamma, &general, of_dgamma, N) + grader_ambiguous(list, formula_dx, &general, of_dx, LEN);
     grader_start("Lesson 12: who shares a mean");
     grader_step("a number for each mean");
@@ -266,14 +314,21 @@ int main(int argc, char **argv)
 
     grader_step("RMSNorm, forward");
     const numbers few = run(&worked, ALL), all = run(&general, ALL);
-    if (grader_same(all.y, (double[LEN]){ 0 }, LEN)) grader_stop("rms_not_begun", "my_group is right. Go on at TODO 2: about five lines.");
-    judge("y", formula_y, of_y, all.y, R, few.y, NULL);
+    if (grader_same(all.y, (double[LEN]){ 0 }, LEN))
+        grader_stop(
+            "rms_not_begun",
+            "my_group is right. Each y is 0: go on at TODO 2, about five lines. If they are written: 1 / N is a division of integers,\n"
+            "and its result is 0.");
+    judge(forward, "y", formula_y, of_y, all.y, R, few.y, NULL);
     grader_step("RMSNorm, backward: dgamma");
     if (grader_same(all.dx, other_x, LEN) && grader_same(all.dgamma, other_gamma, N))
-        grader_stop("half_done", "Forward is right. Backward adds nothing yet: go on at TODO 3, about ten lines.");
-    judge("dgamma", formula_dgamma, of_dgamma, all.dgamma, 1, few.dgamma, other_gamma);
+        grader_stop(
+            "half_done",
+            "Forward is right. All gradients are 0: either backward is not written yet (TODO 3, about ten lines), or forward did not\n"
+            "fill s.rstd.");
+    judge(list, "dgamma", formula_dgamma, of_dgamma, all.dgamma, 1, few.dgamma, other_gamma);
     grader_step("RMSNorm, backward: dx");
-    judge("dx", formula_dx, of_dx, all.dx, R, few.dx, other_x);
+    judge(list, "dx", formula_dx, of_dx, all.dx, R, few.dx, other_x);
     grader_step("gr_gradcheck: both gradients, by finite differences");
     grader_gradcheck_operator("my_rms_norm", checked, NULL, (gr_gradcheck_input[]){ { .shape = GR_SHAPE(4, 7) }, { .shape = GR_SHAPE(7) } },
                               2, (const char *const[]){ "x", "gamma" });

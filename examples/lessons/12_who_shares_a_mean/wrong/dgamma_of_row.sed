@@ -1,0 +1,2 @@
+# The row for the place.
+s/dgamma\[i\] +=/dgamma[r] +=/

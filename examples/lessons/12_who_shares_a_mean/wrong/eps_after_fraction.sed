@@ -1,0 +1,2 @@
+# eps after the fraction.
+s/1 \/ sqrt(ms + eps)/1 \/ sqrt(ms) + eps/

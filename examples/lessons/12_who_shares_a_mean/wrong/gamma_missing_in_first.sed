@@ -1,0 +1,2 @@
+# dy for g, in the first term.
+s/g = gamma\[i\] \* dy/g = dy/

@@ -1,0 +1,2 @@
+# The row for the place.
+s/gamma->data\[i\]/gamma->data[r]/

@@ -1,0 +1,2 @@
+# One number.
+s/default: return .*/default: return 0;/

@@ -1,0 +1,2 @@
+# The positions are forgotten.
+s|n = i / (C \* L)|n = i / C|

@@ -1,0 +1,2 @@
+# Parentheses are missing.
+s/rstd \* (g - xhat \* mean_gx)/rstd * g - xhat * mean_gx/

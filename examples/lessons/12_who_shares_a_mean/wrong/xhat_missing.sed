@@ -1,0 +1,2 @@
+# The mean alone.
+s/ - xhat \* mean_gx/ - mean_gx/

@@ -1,0 +1,2 @@
+# The mean of g.
+s/\* x\[r \* N + i\] \* rstd \/ N/\/ N/
