@@ -1,0 +1,2 @@
+# i is forgotten.
+/^void my_step(/,/^}/s/sigmoid(a\[j\]) \* //

@@ -1,0 +1,2 @@
+# No sigmoid.
+/^void my_step(/,/^}/s/sigmoid(a\[j\])/a[j]/

@@ -1,0 +1,2 @@
+# No sigmoid.
+/^void my_step(/,/^}/s/sigmoid(a\[3 \* H + j\])/a[3 * H + j]/
