@@ -11,12 +11,18 @@ gr_tensor *my_block(gr_tape *t, gr_tensor *x, bool pre_norm, part *f);
 
 /* ---- The known mistakes ---- */
 
-#define MISTAKES(M) \
+#define FORWARD(M) \
     /* p */ \
     M(scale_missing, \
       "You do not divide the scores by sqrt(d). Their deviation grows with sqrt(d), and with it the largest weight: the softmax of\n" \
       "large scores passes almost no gradient.") \
     M(scale_by_d, "You divide the scores by d. Their deviation is sqrt(d) when q and k have deviation 1: divide by the root of d.") \
+    M(scale_by_tokens, "You divide the scores by sqrt(T). A score is a sum of d products: divide by sqrt(d).") \
+    M(scale_inverted, "You multiply the scores by sqrt(d). Divide by it.") \
+    M(k_transposed, "You read k as [d, T]. Value c of key j is k[j * d + c].") \
+    M(exp_missing, "Your weights are the scores, divided by their sum. A softmax takes exp of each score first.") \
+    M(self_hidden, "Your query does not see itself. Query i sees the keys 0 .. i: j <= i.") \
+    M(next_seen, "Your query sees one token too many, the next one. Query i sees the keys 0 .. i: j <= i.") \
     M(mask_missing, "Your query sees later tokens. A causal query i sees the keys 0 .. i, itself included.") \
     M(mask_after_softmax, \
       "You take the softmax over all keys and then set the hidden weights to 0. The other weights of the row do not add up to 1\n" \
@@ -30,10 +36,30 @@ gr_tensor *my_block(gr_tape *t, gr_tensor *x, bool pre_norm, part *f);
     M(q_and_k_exchanged, "You exchange q and k. The score of query i and key j is the product of q's row i and k's row j.") \
     M(not_divided, "Your weights are exp(score - largest). Divide by their sum, so that each row adds up to 1.") \
     M(hidden_not_written, "You write no weight for the hidden keys, so that p keeps what was there before. Write 0.") \
+    M(hidden_scores_left, "Your p holds the scores of the hidden keys. Their weight is 0: write it.") \
     /* y */ \
+    M(own_value_missing, "Your y_i lacks p_ii v_i. Query i sees the keys 0 .. i: j <= i.") \
+    M(own_value_alone, "Your y_i is p_ii v_i, one term of the sum. Do you write = where += is needed, or read p as p[j * T + i]?") \
+    M(value_of_query, "Your y_i is the sum of p_ij v_i. It is a mean of the keys' values: p_ij v_j.") \
+    M(unweighted, "Your y_i is the sum of v_j. Weigh each with p_ij.") \
     M(y_not_cleared, "You add to y, which is not 0 before. Set y[i * d + c] to 0 first: only gradients are added to.") \
-    M(p_transposed, "Your y_i is the sum of p_ji v_j. Query i has row i of p: y_i is the sum over j of p_ij v_j.") \
-    /* backward */ \
+    M(p_transposed, "Your y_i is the sum of p_ji v_j. Query i has row i of p: y_i is the sum over j of p_ij v_j.")
+
+/* backward */
+#define MISTAKES(M) \
+    M(backward_self_missing, "Your backward leaves out the key of the query itself. Query i sees the keys 0 .. i: j <= i.") \
+    M(ds_without_p, "Your ds is dp - mean. It is p_ij (dp_ij - mean_i).") \
+    M(p_on_dp_alone, "Your p multiplies dp alone. It multiplies the difference: p_ij (dp_ij - mean_i).") \
+    M(mean_not_cleared, "Your mean goes on from query to query. Each query has a mean of its own: begin with 0.") \
+    M(mean_incomplete, "You use the mean before it is complete. First add up p dp of all keys of the query, then compute each ds.") \
+    M(dq_assigned, "You write dq[..] = .. where += is needed. dq_i is a sum over the keys, and dq was not 0 before.") \
+    M(dk_assigned, "You write dk[..] = .. where += is needed. dk_j is a sum over the queries, and dk was not 0 before.") \
+    M(dv_assigned, "You write dv[..] = .. where += is needed. dv_j is a sum over the queries, and dv was not 0 before.") \
+    M(dq_scale_missing, "Your dq lacks 1 / sqrt(d). The score is q k / sqrt(d): dq needs the factor as dk does.") \
+    M(dk_scale_missing, "Your dk lacks 1 / sqrt(d). The score is q k / sqrt(d): dk needs the factor as dq does.") \
+    M(dv_scaled, "You divide dv by sqrt(d). v does not stand in the scores: dv_j is the sum over i of p_ij dy_i.") \
+    M(dv_without_p, "Your dv_j is the sum of dy_i. v_j is in y_i with the weight p_ij: weigh each dy_i.") \
+    M(dv_with_own_dy, "Your dv_j is the sum of p_ij dy_j. v_j is in the results of all queries i: p_ij dy_i.") \
     M(dv_transposed, "Your dv_j is the sum of p_ji dy_i. v_j is in y_i with the weight p_ij: exchange the indices of p.") \
     M(softmax_skipped, \
       "Your ds is dp: you pass the softmax as if it were not there. ds_ij = p_ij (dp_ij - sum over j of p_ij dp_ij), times the scale.") \
@@ -54,22 +80,25 @@ gr_tensor *my_block(gr_tape *t, gr_tensor *x, bool pre_norm, part *f);
     M(dq_with_q, "Your dq contains q. The derivative of the score by q_i is k_j: dq_i is the sum over j of ds_ij k_j.") \
     M(dk_with_k, "Your dk contains k. The derivative of the score by k_j is q_i: dk_j is the sum over i of ds_ij q_i.") \
     M(ds_transposed, "Your dk_j is the sum of ds_ji q_i. k_j is in the scores ds_ij of all queries i: exchange the indices of ds.") \
-    M(sum_assigned, "You write your sums over dq, dk and dv. Something was there before, from other uses of q, k and v: add with +=.") \
-    /* the block */ \
+    M(sum_assigned, "You write your sums over dq, dk and dv. Something was there before, from other uses of q, k and v: add with +=.")
+
+#define BLOCK(M) \
     M(pre_post_exchanged, "You exchange the two: pre-norm is x + f(LN(x)), post-norm is LN(x + f(x)).") \
     M(residual_missing, "Your block lacks the residual path: add x to what f gives.") \
     M(residual_normalized, \
-      "Your pre-norm block is LN(x) + f(LN(x)). The residual path has no norm: x + f(LN(x)), so that x passes all blocks unchanged.") \
+      "Your block is LN(x) + f(LN(x)). The residual path has no norm, so that x passes: pre-norm is x + f(LN(x)), post-norm is\n" \
+      "LN(x + f(x)).") \
+    M(norm_beside, \
+      "Your block is LN(x) + f(x). Pre-norm is x + f(LN(x)): f gets LN(x). Post-norm is LN(x + f(x)): the norm takes the sum.") \
+    M(two_norms, "Your block has both norms at once, LN(x + f(LN(x))). Pre-norm is x + f(LN(x)), post-norm is LN(x + f(x)).") \
     M(norm_of_branch, "You normalize what f gives, and then add x. Pre-norm is x + f(LN(x)), post-norm is LN(x + f(x)).") \
     M(norm_missing, "Your block has no norm: pre-norm is x + f(LN(x)), post-norm is LN(x + f(x)).")
 
+GRADER_MISTAKES_OF(forward, FORWARD);
 GRADER_MISTAKES(MISTAKES);
-enum {
-    OF_P = y_not_cleared - 1,
-    OF_Y = y_not_cleared | p_transposed,
-    OF_BACKWARD = pre_post_exchanged - dv_transposed,
-    OF_BLOCK = pre_post_exchanged | residual_missing | residual_normalized | norm_of_branch | norm_missing
-};
+GRADER_MISTAKES_OF(block, BLOCK);
+static const unsigned of_p = own_value_missing - 1, of_y = (1u << forward_count) - own_value_missing, of_backward = (1u << list_count) - 1,
+                      of_block = (1u << block_count) - 1;
 
 /* ---- The formula, with a switch for each ---- */
 
@@ -80,19 +109,29 @@ typedef struct {
 } problem;
 
 static const double BEFORE = 0.7; /* what is in p and y before the learner writes them */
-static bool sees(unsigned m, int i, int j) { return m & (mask_missing | mask_zero_score) || (m & mask_reversed ? j >= i : j <= i); }
+static bool sees(unsigned m, int i, int j)
+{
+    if (m & (mask_missing | mask_zero_score)) return true;
+    return m & mask_reversed ? j >= i : m & self_hidden ? j < i : m & next_seen ? j <= i + 1 : j <= i;
+}
 
 static void formula_p(unsigned m, const void *data, double *p)
 {
     const problem *a = data;
     const int T = a->T, d = a->d;
+    const double divide = m & scale_missing     ? 1
+                          : m & scale_by_d      ? d
+                          : m & scale_by_tokens ? sqrt(T)
+                          : m & scale_inverted  ? 1 / sqrt(d)
+                                                : sqrt(d);
     double e[PAIRS];
     for (int i = 0; i < T; i++)
         for (int j = 0; j < T; j++) {
             double s = 0;
-            for (int c = 0; c < d; c++) s += m & q_and_k_exchanged ? a->k[i * d + c] * a->q[j * d + c] : a->q[i * d + c] * a->k[j * d + c];
-            if (m & mask_zero_score && j > i) s = 0;
-            e[i * T + j] = m & scale_missing ? s : s / (m & scale_by_d ? d : sqrt(d));
+            for (int c = 0; c < d; c++)
+                s += m & q_and_k_exchanged ? a->k[i * d + c] * a->q[j * d + c]
+                                           : a->q[i * d + c] * a->k[m & k_transposed ? c * T + j : j * d + c];
+            e[i * T + j] = m & mask_zero_score && j > i ? 0 : s / divide;
         }
     for (int i = 0; i < T; i++) {
         double sum = 0, largest = -INFINITY;
@@ -103,11 +142,13 @@ static void formula_p(unsigned m, const void *data, double *p)
         }
         for (int j = 0; j < T; j++) {
             const bool seen = m & mask_after_softmax || (m & softmax_over_queries ? sees(m, j, i) : sees(m, i, j));
-            sum += p[first + j * step] = seen ? exp(e[first + j * step] - largest) : 0;
+            const double score = e[first + j * step];
+            sum += p[first + j * step] = !seen ? 0 : m & exp_missing ? score : exp(score - largest);
         }
         for (int j = 0; j < T; j++) {
             const bool seen = m & softmax_over_queries ? sees(m, j, i) : sees(m, i, j);
-            p[first + j * step] = seen ? p[first + j * step] / (m & not_divided ? 1 : sum) : m & hidden_not_written ? BEFORE : 0;
+            const double hidden = m & hidden_not_written ? BEFORE : m & hidden_scores_left ? e[first + j * step] : 0;
+            p[first + j * step] = seen ? p[first + j * step] / (m & not_divided ? 1 : sum) : hidden;
         }
     }
 }
@@ -120,7 +161,11 @@ static void formula_y(unsigned m, const void *data, double *y)
     for (int i = 0; i < a->T; i++)
         for (int c = 0; c < a->d; c++) {
             y[i * a->d + c] = m & y_not_cleared ? BEFORE : 0;
-            for (int j = 0; j < a->T; j++) y[i * a->d + c] += p[m & p_transposed ? j * a->T + i : i * a->T + j] * a->v[j * a->d + c];
+            for (int j = 0; j < a->T; j++) {
+                if ((m & own_value_missing && j == i) || (m & own_value_alone && j != i)) continue;
+                const double weight = m & p_transposed ? p[j * a->T + i] : m & unweighted ? j <= i : p[i * a->T + j];
+                y[i * a->d + c] += weight * a->v[(m & value_of_query ? i : j) * a->d + c];
+            }
         }
 }
 
@@ -129,31 +174,38 @@ static void formula_backward(unsigned m, const void *data, double *answer)
 {
     const problem *a = data;
     const int T = a->T, d = a->d;
-    double p[PAIRS], ds[PAIRS], *dq = answer, *dk = answer + T * d, *dv = answer + 2 * T * d;
+    double p[PAIRS], ds[PAIRS] = { 0 }, *dq = answer, *dk = answer + T * d, *dv = answer + 2 * T * d, mean = 0;
     formula_p(0, a, p);
     for (int n = 0; n < 3 * T * d; n++) answer[n] = m & sum_assigned || !a->before ? 0 : a->before[n];
     for (int i = 0; i < T; i++) {
-        double dp[TOKENS] = { 0 }, mean = 0;
-        for (int j = 0; j <= i; j++) {
+        double dp[TOKENS] = { 0 }, until[TOKENS]; /* until: the mean when key j has been added */
+        const int end = m & backward_self_missing ? i : i + 1;
+        if (!(m & mean_not_cleared)) mean = 0;
+        for (int j = 0; j < end; j++) {
             for (int c = 0; c < d; c++) dp[j] += a->dy[i * d + c] * a->v[j * d + c];
-            mean += dp[j] * (m & sum_for_mean ? 1 : m & mean_unweighted ? 1.0 / (i + 1) : p[i * T + j]);
+            until[j] = mean += dp[j] * (m & sum_for_mean ? 1 : m & mean_unweighted ? 1.0 / (i + 1) : p[i * T + j]);
         }
-        for (int j = 0; j < T; j++) {
-            const double weight = p[i * T + j];
-            ds[i * T + j] = j > i ? 0 : weight * (dp[j] - (m & mean_missing ? 0 : mean));
-            if (j <= i && m & softmax_skipped) ds[i * T + j] = dp[j];
-            if (j <= i && m & diagonal_alone) ds[i * T + j] = weight * (1 - weight) * dp[j];
+        for (int j = 0; j < end; j++) {
+            const double weight = p[i * T + j], subtract = m & mean_missing ? 0 : m & mean_incomplete ? until[j] : mean;
+            ds[i * T + j] = m & p_on_dp_alone ? weight * dp[j] - subtract : (m & ds_without_p ? 1 : weight) * (dp[j] - subtract);
+            if (m & softmax_skipped) ds[i * T + j] = dp[j];
+            if (m & diagonal_alone) ds[i * T + j] = weight * (1 - weight) * dp[j];
             if (!(m & backward_scale_missing)) ds[i * T + j] /= m & backward_scale_by_d ? d : sqrt(d);
         }
     }
+    const double for_q = m & dq_scale_missing ? sqrt(d) : 1, for_k = m & dk_scale_missing ? sqrt(d) : 1,
+                 for_v = m & dv_scaled ? sqrt(d) : 1;
     for (int i = 0; i < T; i++)
-        for (int j = 0; j < T; j++)
+        for (int j = 0; j < (m & (dv_transposed | ds_transposed) ? T : m & backward_self_missing ? i : i + 1); j++)
             for (int c = 0; c < d; c++) {
-                if (m & assigned && j <= i) dv[j * d + c] = dq[i * d + c] = dk[j * d + c] = 0;
-                const double by = m & dv_with_ds ? ds[i * T + j] : p[m & dv_transposed ? j * T + i : i * T + j];
-                dv[j * d + c] += by * a->dy[i * d + c];
-                dq[i * d + c] += ds[i * T + j] * (m & dq_with_q ? a->q : a->k)[j * d + c];
-                dk[j * d + c] += ds[m & ds_transposed ? j * T + i : i * T + j] * (m & dk_with_k ? a->k : a->q)[i * d + c];
+                double *to_q = &dq[i * d + c], *to_k = &dk[j * d + c], *to_v = &dv[j * d + c];
+                if (m & (assigned | dq_assigned) && j <= i) *to_q = 0;
+                if (m & (assigned | dk_assigned) && j <= i) *to_k = 0;
+                if (m & (assigned | dv_assigned) && j <= i) *to_v = 0;
+                const double by = m & dv_with_ds ? ds[i * T + j] : m & dv_without_p ? j <= i : p[m & dv_transposed ? j * T + i : i * T + j];
+                *to_v += by * a->dy[(m & dv_with_own_dy ? j : i) * d + c] / for_v;
+                *to_q += for_q * ds[i * T + j] * (m & dq_with_q ? a->q : a->k)[j * d + c];
+                *to_k += for_k * ds[m & ds_transposed ? j * T + i : i * T + j] * (m & dk_with_k ? a->k : a->q)[i * d + c];
             }
 }
 
@@ -177,13 +229,13 @@ static gr_tensor *norm(gr_tape *t, gr_tensor *x) { return gr_layer_norm(t, x, 1,
 
 static void formula_block(unsigned m, const void *data, double *y)
 {
-    const bool pre = *(const bool *)data != !!(m & pre_post_exchanged);
+    const bool pre = *(const bool *)data != !!(m & pre_post_exchanged), one = m & (norm_missing | norm_of_branch | norm_beside);
     gr_tape *t = gr_tape_new(1, NULL);
-    gr_tensor *x = gr_input(t, q_, GR_SHAPE(TOKENS, SIZE)), *in = pre && !(m & (norm_of_branch | norm_missing)) ? norm(t, x) : x;
-    gr_tensor *out = some_part(t, in);
+    gr_tensor *x = gr_input(t, q_, GR_SHAPE(TOKENS, SIZE));
+    gr_tensor *out = some_part(t, !one && (pre || m & (residual_normalized | two_norms)) ? norm(t, x) : x);
     if (m & norm_of_branch) out = norm(t, out);
-    if (!(m & residual_missing)) out = gr_add(t, pre && m & residual_normalized ? norm(t, x) : x, out);
-    if (!pre && !(m & (norm_of_branch | norm_missing))) out = norm(t, out);
+    if (!(m & residual_missing)) out = gr_add(t, m & (residual_normalized | norm_beside) ? norm(t, x) : x, out);
+    if (m & two_norms || (!pre && !one && !(m & residual_normalized))) out = norm(t, out);
     memcpy(y, out->data, LEN * sizeof *y);
     gr_tape_free(t);
 }
@@ -199,22 +251,18 @@ static void check_block(bool pre)
         grader_stop("wrong_shape", "x is %s and the block gives %s. It keeps the shape.", gr_shape_text(t, x), gr_shape_text(t, y));
     memcpy(got, y->data, sizeof got);
     gr_tape_free(t);
-    const grader_result r = { "the block",
-                              pre ? "4 tokens of 3 values, pre-norm" : "4 tokens of 3 values, post-norm",
-                              formula_block,
-                              &pre,
-                              pre ? OF_BLOCK : OF_BLOCK & ~residual_normalized,
-                              TOKENS,
-                              SIZE,
-                              got,
+    const grader_result r = { "the block",   pre ? "4 tokens of 3 values, pre-norm" : "4 tokens of 3 values, post-norm",
+                              formula_block, &pre,
+                              of_block,      TOKENS,
+                              SIZE,          got,
                               NULL };
-    grader_judge(list, &r, NULL);
+    grader_judge(block, &r, NULL);
 }
 
 /* ---- The learner's numbers ---- */
 
 typedef struct {
-    double p[PAIRS], y[LEN], back[3 * LEN];
+    double p[PAIRS + 1], y[LEN], back[3 * LEN]; /* p[T * T] is behind the end */
 } numbers;
 
 static numbers run(const problem *a, bool back)
@@ -224,10 +272,12 @@ static numbers run(const problem *a, bool back)
     double in[4][LEN];
     const double *const given[] = { a->q, a->k, a->v, a->dy };
     for (int k = 0; k < 4; k++) memcpy(in[k], given[k], n * sizeof(double));
-    for (int i = 0; i < PAIRS; i++) r.p[i] = BEFORE;
+    for (int i = 0; i <= PAIRS; i++) r.p[i] = BEFORE;
     for (int i = 0; i < LEN; i++) r.y[i] = BEFORE;
     if (!back) my_attention(a->T, a->d, in[0], in[1], in[2], r.p, r.y);
-    else {
+    if (!back && r.p[a->T * a->T] != BEFORE)
+        grader_stop("beyond_the_end", "You write behind the end of p. The last key that query i sees is i: j <= i.");
+    if (back) {
         formula_p(0, a, r.p); /* backward starts from the right weights */
         if (a->before) memcpy(r.back, a->before, 3 * n * sizeof(double));
         my_attention_backward(a->T, a->d, in[0], in[1], in[2], r.p, in[3], r.back, r.back + n, r.back + 2 * n);
@@ -243,13 +293,20 @@ static const double worked_q[] = { 0, 0, 1, 0 }, worked_k[] = { 1, 0, 1, 2 }, wo
 static const problem worked = { 2, 2, worked_q, worked_k, worked_v, worked_dy, NULL };
 static const char by_hand[] = "q = (0, 0), (1, 0); k = (1, 0), (1, 2); v = (2, 0), (6, 0); dy = (0, 0), (1, 0)";
 
-static void judge(const char *name, const char *of, grader_formula *f, unsigned among, size_t N, const double *got, const double *before,
-                  size_t small_rows, const double *small)
+static void judge(const grader_mistake *known, const char *const *alone, const char *name, const char *of, grader_formula *f,
+                  unsigned among, size_t N, const double *got, const double *before, size_t small_rows, const double *small)
 {
-    const grader_result whole = { name, of, f, &general, among, before ? 3 * TOKENS : TOKENS, N, got, before };
+    const grader_result whole = { name, of, f, &general, among, before ? 3 * TOKENS : TOKENS, N, got, before, .alone = alone };
     const grader_result example = { name, by_hand, f, &worked, among, small_rows, 2, small, NULL };
-    grader_judge(list, &whole, &example);
+    grader_judge(known, &whole, &example);
 }
+
+#define LAST_ROW "Of 4 rows only the last is right. Its query sees all keys. Which keys do the other rows see?"
+static const char *const in_p[] = { "Of 4 rows only row 0 is right. It has one key, so its weight is 1. Look at the score and the softmax.",
+                                    NULL, NULL, LAST_ROW };
+static const char *const in_y[] = { "Of 4 rows only row 0 is right, and it has one key. Look at the sum over the keys.", NULL, NULL,
+                                    LAST_ROW };
+static const char *const in_gradients[3 * TOKENS] = { NULL }; /* one row that is right says nothing */
 
 /* ---- The exercise as an operator, for gr_gradcheck ---- */
 
@@ -274,25 +331,33 @@ static gr_tensor *checked(gr_tape *t, gr_tensor *const *in, void *argument)
 
 static void check_large_scores(void)
 {
-    double large[LEN], right[LEN];
-    for (int n = 0; n < LEN; n++) large[n] = 3000 * q_[n];
-    const problem a = { TOKENS, SIZE, large, k_, v_, dy_, NULL };
+    double large[LEN], positive[LEN], right[LEN];
+    for (int n = 0; n < LEN; n++) large[n] = 3000 * q_[n], positive[n] = fabs(k_[n]);
+    const problem a = { TOKENS, SIZE, large, k_, v_, dy_, NULL }, below = { TOKENS, SIZE, large, positive, v_, dy_, NULL };
     const numbers r = run(&a, false);
     formula_y(0, &a, right);
     if (!grader_same(r.y, right, LEN))
-        grader_stop("largest_not_subtracted",
-                    "With scores of thousands your y is wrong: exp of such a number is infinite. Subtract the largest score of the row\n"
-                    "from all its scores first, as in lesson 6. Only the keys that the query sees count.");
+        grader_stop(
+            "largest_not_subtracted",
+            "With scores of thousands your y is wrong, because exp of a number is infinite, or all of them are 0. Subtract the largest\n"
+            "of the numbers that exp gets: of this row, of the keys that its query sees, after the division by sqrt(d).");
+    for (int n = 0; n < LEN; n++) large[n] = -fabs(large[n]);
+    const numbers far = run(&below, false);
+    formula_y(0, &below, right);
+    if (!grader_same(far.y, right, LEN))
+        grader_stop(
+            "largest_begins_too_high",
+            "If all scores of a row are far below 0, your y is wrong: every exp is 0, and 0 / 0 is not a number. So the largest score is\n"
+            "not what you subtract. Does it begin at 0? Begin with the first score, or with -INFINITY.");
 }
 
 int main(int argc, char **argv)
 {
     const bool pre = true, post = false;
     if (argc > 1 && !strcmp(argv[1], "--ambiguous"))
-        return grader_ambiguous(list, formula_p, &general, OF_P, PAIRS) +
-               grader_ambiguous(list, formula_backward, &general, OF_BACKWARD, 3 * LEN) +
-               grader_ambiguous(list, formula_y, &general, OF_Y, LEN) + grader_ambiguous(list, formula_block, &pre, OF_BLOCK, LEN) +
-               grader_ambiguous(list, formula_block, &post, OF_BLOCK & ~residual_normalized, LEN);
+        return grader_ambiguous(forward, formula_p, &general, of_p, PAIRS) + grader_ambiguous(forward, formula_y, &general, of_y, LEN) +
+               grader_ambiguous(list, formula_backward, &general, of_backward, 3 * LEN) +
+               grader_ambiguous(block, formula_block, &pre, of_block, LEN) + grader_ambiguous(block, formula_block, &post, of_block, LEN);
     grader_start("Lesson 15: attention");
     grader_step("forward: the weights p");
     const numbers few = run(&worked, false), all = run(&general, false);
@@ -300,17 +365,17 @@ int main(int argc, char **argv)
     for (int n = 0; n < PAIRS; n++) begun |= all.p[n] != BEFORE;
     if (!begun && all.y[0] == BEFORE)
         grader_stop("not_begun", "my_attention writes nothing yet. Begin at TODO 1 in exercise.c: about twelve lines.");
-    judge("p", "4 tokens of 3 values", formula_p, OF_P, TOKENS, all.p, NULL, 2, few.p);
+    judge(forward, in_p, "p", "4 tokens of 3 values", formula_p, of_p, TOKENS, all.p, NULL, 2, few.p);
     grader_step("forward: y");
-    judge("y", "4 tokens of 3 values", formula_y, OF_Y, SIZE, all.y, NULL, 2, few.y);
+    judge(forward, in_y, "y", "4 tokens of 3 values", formula_y, of_y, SIZE, all.y, NULL, 2, few.y);
     grader_step("forward: scores of thousands");
     check_large_scores();
     grader_step("backward: q, k and v");
     const numbers back = run(&general, true), small = run(&worked, true);
     if (grader_same(back.back, before_, 3 * LEN))
         grader_stop("half_done", "Forward is right. my_attention_backward adds nothing yet: go on at TODO 2, about twelve lines.");
-    judge("the gradient", "4 tokens of 3 values: rows 0 to 3 are dq, 4 to 7 dk, 8 to 11 dv", formula_backward, OF_BACKWARD, SIZE, back.back,
-          before_, 6, small.back);
+    judge(list, in_gradients, "the gradient", "4 tokens of 3 values: rows 0 to 3 are dq, 4 to 7 dk, 8 to 11 dv", formula_backward,
+          of_backward, SIZE, back.back, before_, 6, small.back);
     grader_step("gr_gradcheck: q, k and v, by finite differences");
     const gr_gradcheck_input in = { .shape = GR_SHAPE(5, 2) };
     grader_gradcheck("my_attention", checked, NULL, (gr_gradcheck_input[]){ in, in, in }, 3);

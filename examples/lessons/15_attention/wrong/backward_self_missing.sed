@@ -1,0 +1,2 @@
+# j < i in backward.
+/^.. Given dy/,/^}/s/j <= i/j < i/

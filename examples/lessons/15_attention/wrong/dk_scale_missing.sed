@@ -1,0 +1,2 @@
+# The scale in dq only.
+s/+= ds \* q/+= ds * sqrt(d) * q/

@@ -1,0 +1,2 @@
+# The scale in dk only.
+s/+= ds \* k/+= ds * sqrt(d) * k/

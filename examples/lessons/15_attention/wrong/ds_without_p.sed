@@ -1,0 +1,2 @@
+# No p.
+s/p\[i \* T + j\] \* (dp - mean)/(dp - mean)/

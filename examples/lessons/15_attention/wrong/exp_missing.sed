@@ -1,0 +1,2 @@
+# No exp.
+/^void my_attention(.*)$/,/^}/s/exp(p\[i \* T + j\] - largest)/p[i * T + j]/

@@ -1,0 +1,2 @@
+# The largest begins at 0.
+/^void my_attention(.*)$/,/^}/s/largest = -INFINITY/largest = 0/

@@ -1,0 +1,2 @@
+# = for +=.
+/^void my_attention(.*)$/,/^}/s/y\[i \* d + c\] += /y[i * d + c] = /

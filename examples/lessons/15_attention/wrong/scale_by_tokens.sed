@@ -1,0 +1,2 @@
+# T for d.
+/^void my_attention(.*)$/,/^}/s/sqrt(d)/sqrt(T)/g

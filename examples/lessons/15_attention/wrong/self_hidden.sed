@@ -1,0 +1,2 @@
+# j < i in forward.
+/^void my_attention(.*)$/,/^}/s/j <= i/j < i/

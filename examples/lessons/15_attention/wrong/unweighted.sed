@@ -1,0 +1,2 @@
+# No weight.
+/^void my_attention(.*)$/,/^}/s/+= p\[i \* T + j\] \* v/+= v/
