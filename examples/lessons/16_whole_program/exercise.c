@@ -51,8 +51,8 @@ bool my_load(run *r, const char *path)
 }
 
 /* Train until r->order->taken is steps; a resumed run does the rest only. Whenever r->order->taken has become a multiple of every, validate. If the
- * loss is below r->best, keep it there, and write the network to best_path: gr_state_save(t, net, path, NULL). Stop at once after an error.
- * Returns whether there was none. */
+ * loss is below r->best, keep it there, and write the network to best_path: gr_state_save(t, net, path, NULL). Stop at once after an error:
+ * gr_failed(r->t), or a save that returns false. Returns whether there was none. */
 bool my_train(run *r, int64_t steps, int64_t every, const char *best_path)
 {
     /* TODO 4. */

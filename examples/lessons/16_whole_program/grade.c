@@ -5,9 +5,20 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef struct { const gr_real *x; const int *label; size_t n; } samples;
 typedef struct {
-    gr_tape *t; gr_module *net; gr_linear_module *fc1, *fc2; gr_norm *norm; gr_optim *adam; samples train, valid; gr_batches *order, *valid_order; double best;
+    const gr_real *x;
+    const int *label;
+    size_t n;
+} samples;
+typedef struct {
+    gr_tape *t;
+    gr_module *net;
+    gr_linear_module *fc1, *fc2;
+    gr_norm *norm;
+    gr_optim *adam;
+    samples train, valid;
+    gr_batches *order, *valid_order;
+    double best;
 } run;
 
 gr_tensor *loss_of(run *r, const samples *s, const gr_ints *ids);
@@ -38,6 +49,9 @@ bool my_train(run *r, int64_t steps, int64_t every, const char *best_path);
       "Multiply the loss of each batch by its ids->len, add them up, and divide by the number of samples.") \
     M(not_divided, "You add up the losses of all samples, and do not divide by their number. A larger set then has a larger loss.") \
     M(divided_by_training, "You divide by the number of training samples. The sum is over those of r->valid.") \
+    M(divided_by_batches, \
+      "You have multiplied each loss by ids->len. Then divide by the number of samples, r->valid.n, not by that of batches.") \
+    M(first_batch_only, "You validate with one batch. r->valid_order->per_epoch batches hold all samples of r->valid.") \
     M(not_weighted, "You add up the means of the batches, and divide by the number of samples. First multiply each mean by ids->len.") \
     M(validated_on_training, "You validate on r->train. That loss also falls when the network learns its samples by heart. Use r->valid.") \
     M(training_order_used, "You validate with batches of r->order. They belong to r->train, which then misses them. Take r->valid_order.") \
@@ -51,8 +65,12 @@ bool my_train(run *r, int64_t steps, int64_t every, const char *best_path);
       "You resume without r->best. Then the next validation is the best one, even if it is bad, and replaces a better network.") \
     M(weights_only, "Your file has the weights only: gr_state_save writes a network, not a run. The optimizer, the place in the epoch,\n" \
                     "r->best and the random streams are lost, so dropout repeats its first masks. gr_checkpoint_save writes a run.") \
-    M(nothing_loaded, "You resume with a new network. my_load reads nothing.") \
-    /* the loop */ \
+    M(nothing_loaded, "You resume with a new network. my_load reads nothing.")
+
+#define LOOP(M) \
+    M(best_reset, "You set r->best in my_train. A resumed run has one already: whoever makes the run sets it.") \
+    M(asked_before, "You ask for a multiple of every before the step. taken grows in my_step: ask after it.") \
+    M(training_loss_only, "You keep the network with the smallest training loss, and validate nothing. Use what my_validate returns.") \
     M(steps_again, "After a resume you do `steps` more steps. steps counts them all: go on until r->order->taken is steps.") \
     M(last_kept, "You keep the network of the last validation. Keep the best one: write it only if the loss is below r->best.") \
     M(best_not_updated, "You compare with r->best, but you never change it. So each validation is the best one.") \
@@ -62,13 +80,15 @@ bool my_train(run *r, int64_t steps, int64_t every, const char *best_path);
     M(every_from_resume, \
       "You count to every from the beginning of my_train. A resumed run then validates after other steps than a run that\n" \
       "was not interrupted. r->order->taken counts all steps.") \
-    M(validated_before, "You validate before the step in place of after it: once before there is anything to see, and not after the last step.") \
+    M(validated_before, \
+      "You validate before the step in place of after it: once before there is anything to see, and not after the last step.") \
     M(not_written, "You update r->best, but the network of that moment is written nowhere. Call gr_state_save.") \
     M(best_is_local, "Your best loss is a variable of my_train, so a resumed run forgets it. Use r->best, which my_save keeps.")
 
 GRADER_MISTAKES(MISTAKES);
+GRADER_MISTAKES_OF(loop, LOOP);
 static const unsigned of_step = in_training_mode - 1, of_validate = optimizer_lost - in_training_mode,
-                      of_resume = steps_again - optimizer_lost, of_train = 2 * best_is_local - steps_again;
+                      of_resume = (1u << list_count) - optimizer_lost, of_train = (1u << loop_count) - 1;
 
 /* ---- A run ---- */
 
@@ -129,17 +149,18 @@ static double step(run *r, unsigned m)
 
 static double validate(run *r, unsigned m)
 {
-    const size_t batches = r->valid_order->per_epoch - (m & last_batch_missing ? 1 : 0);
+    const size_t all = r->valid_order->per_epoch, batches = m & first_batch_only ? 1 : all - (m & last_batch_missing ? 1 : 0);
     double sum = 0;
     gr_tape_set_training(r->t, m & in_training_mode), gr_tape_set_recording(r->t, false);
     for (size_t k = 0; k < batches; k++) {
         const gr_ints *ids = gr_batches_next(m & training_order_used ? r->order : r->valid_order);
         gr_tape_reset(r->t);
         const double mean = gr_item(loss_of(r, m & validated_on_training ? &r->train : &r->valid, ids));
-        sum += m & (mean_of_batches | not_weighted) ? mean : mean * (double)ids->len;
+        sum += m & (mean_of_batches | not_weighted | first_batch_only) ? mean : mean * (double)ids->len;
     }
     gr_tape_set_training(r->t, true), gr_tape_set_recording(r->t, true);
-    return sum / (m & not_divided ? 1 : m & divided_by_training ? TRAIN : m & mean_of_batches ? (double)batches : VALID);
+    if (m & (mean_of_batches | divided_by_batches)) return sum / (double)batches;
+    return sum / (m & (not_divided | first_batch_only) ? 1 : m & divided_by_training ? TRAIN : VALID);
 }
 
 /* What is left of a run after a checkpoint. */
@@ -154,15 +175,20 @@ static void resume(run *r, unsigned m)
     r->best = m & (best_lost | weights_only | nothing_loaded) ? 1000 : best;
 }
 
-/* *file is the validation loss of the network that the best file holds; -1 without one. */
+/* *file is the validation loss of the network that the best file holds; -1 without one. m are mistakes of `loop`. */
 static void train(run *r, unsigned m, int64_t steps, double *file)
 {
     double local = 1000, *best = m & best_is_local ? &local : &r->best;
+    if (m & best_reset) r->best = 1000;
     for (int64_t k = 1, until = m & steps_again ? r->order->taken + steps : steps; r->order->taken < until; k++) {
+        const bool asked = r->order->taken % EVERY == 0;
         const double last = m & validated_before ? 0 : step(r, 0);
-        if (m & every_ignored || (m & every_from_resume ? k : r->order->taken) % EVERY == 0) {
-            const double valid = validate(r, 0), loss = m & best_of_training ? last : valid;
+        const bool now = m & every_ignored || (m & asked_before ? asked : (m & every_from_resume ? k : r->order->taken) % EVERY == 0);
+        if (now) {
+            const int counted = validations;
+            const double valid = validate(r, 0), loss = m & (best_of_training | training_loss_only) ? last : valid;
             const bool keep = m & last_kept || (m & worst_kept ? loss > *best : loss < *best);
+            if (m & training_loss_only) validations = counted;
             if (keep && !(m & best_not_updated)) *best = loss;
             if (keep && !(m & not_written)) *file = valid;
         }
@@ -170,7 +196,7 @@ static void train(run *r, unsigned m, int64_t steps, double *file)
     }
 }
 
-enum { OF_STEP = 5, OF_VALIDATE = 5, OF_RESUME = 6, OF_TRAIN = 6 };
+enum { OF_STEP = 5, OF_VALIDATE = 5, OF_RESUME = 6, OF_TRAIN = 8 };
 static void formula_step(unsigned m, const void *data, double *answer)
 {
     run r = start();
@@ -195,6 +221,7 @@ static void formula_resume(unsigned m, const void *data, double *answer)
     for (int k = 1; k < OF_RESUME; k++) answer[k] = step(&r, 0);
     end(&r);
 }
+static const double UNBEATEN = 0.001; /* a best loss that no later validation beats */
 static void formula_train(unsigned m, const void *data, double *answer)
 {
     run r = start();
@@ -203,6 +230,7 @@ static void formula_train(unsigned m, const void *data, double *answer)
     validations = 0, train(&r, m, STOP, &file), answer[4] = validations;
     validations = 0, train(&r, m, STEPS, &file), answer[5] = validations;
     answer[0] = (double)r.order->taken, answer[1] = r.best, answer[2] = file, answer[3] = step(&r, 0), end(&r);
+    r = start(), r.best = UNBEATEN, file = -1, train(&r, m, STOP, &file), answer[6] = r.best, answer[7] = file, end(&r);
 }
 
 /* ---- The learner's numbers ---- */
@@ -210,16 +238,18 @@ static void formula_train(unsigned m, const void *data, double *answer)
 static char path[2][32] = { "/tmp/lesson16-XXXXXX", "/tmp/lesson16-XXXXXX" };
 static void remove_files(void) { remove(path[0]), remove(path[1]); }
 
-static void judge(const char *name, const char *of, grader_formula *f, unsigned among, const double *got, size_t n)
+static void judge(const grader_mistake *known, const char *name, const char *of, grader_formula *f, unsigned among, const double *got,
+                  size_t n)
 {
-    grader_judge(list, &(grader_result){ name, of, f, NULL, among, 1, n, got, NULL }, NULL);
+    grader_judge(known, &(grader_result){ name, of, f, NULL, among, 1, n, got, NULL }, NULL);
 }
 
 static void fine(const run *r)
 {
     if (!gr_failed(r->t)) return;
     if (strstr(gr_message(r->t), "no gradient reached"))
-        grader_stop("no_gradient", "gr_optim_step finds no gradient. Is gr_backward missing or later, or is gr_optim_zero_grad between the two?");
+        grader_stop("no_gradient",
+                    "gr_optim_step finds no gradient. Is gr_backward missing or later, or is gr_optim_zero_grad between the two?");
     if (strstr(gr_message(r->t), "already"))
         grader_stop("not_reset", "Your step does not begin with gr_tape_reset, so the tape still holds the last step and its backward.");
     grader_stop("tape_error", "The tape says: \"%s\"", gr_message(r->t));
@@ -235,7 +265,7 @@ static void check_step(void)
         if (loss[k] == 0)
             grader_stop("not_begun", "my_step returns 0. Begin at TODO 1 in exercise.c: a step of training, about six lines.");
     }
-    judge("loss", "five steps", formula_step, of_step, loss, OF_STEP), end(&r);
+    judge(list, "loss", "five steps", formula_step, of_step, loss, OF_STEP), end(&r);
 }
 
 static void check_validate(void)
@@ -254,7 +284,7 @@ static void check_validate(void)
                     "The run stays in evaluation mode. The steps that follow train without dropout, and BatchNorm learns no statistics.");
     if (!gr_tape_recording(r.t)) grader_stop("stays_off", "Recording stays off, so the next gr_backward finds nothing to differentiate.");
     v[1] = my_validate(&r), v[2] = my_step(&r), v[3] = my_step(&r), v[4] = my_validate(&r), fine(&r);
-    judge("values", "validation, the same again, two steps, validation", formula_validate, of_validate, v, OF_VALIDATE);
+    judge(list, "values", "validation, the same again, two steps, validation", formula_validate, of_validate, v, OF_VALIDATE);
     const size_t before = gr_tape_bytes(r.t);
     for (int k = 0; k < 300; k++) my_validate(&r);
     if (gr_tape_bytes(r.t) > before)
@@ -274,12 +304,17 @@ static void check_resume(void)
         fine(&old);
         grader_stop("half_done", "Your validation is right. my_save returns false: go on at TODO 3, about two lines each.");
     }
+    run other = start();
+    other.order->taken = -1, my_load(&other, path[0]);
+    if (other.order->taken < -1 && (int32_t)other.order->taken == STOP)
+        grader_stop("taken_halved", "taken is an int64_t: GR_I64. GR_I32 writes half of it.");
+    end(&other);
     const bool loaded = my_load(&r, path[0]);
     fine(&old), fine(&r);
     if (!loaded) grader_stop("load_refused", "my_load returns false, and the tape has no error. Return what gr_checkpoint_load returns.");
     v[0] = r.best;
     for (int k = 1; k < OF_RESUME; k++) v[k] = my_step(&r);
-    fine(&r), judge("values", "r->best, and the losses of five steps after the resume", formula_resume, of_resume, v, OF_RESUME);
+    fine(&r), judge(list, "values", "r->best, and the losses of five steps after the resume", formula_resume, of_resume, v, OF_RESUME);
     end(&old), end(&r), old = start(), r = start();
     if (my_save(&old, "/nowhere/at/all") || my_load(&r, "/nowhere/at/all"))
         grader_stop("false_success", "my_save or my_load returns true for a file that cannot be there. Return what gradus returns.");
@@ -307,8 +342,12 @@ static void check_train(void)
         my_train(&r, STEPS, EVERY, path[1]), fine(&r), v[5] = validations;
         memcpy(weights[interrupted], r.fc1->weight->data, sizeof weights[0]);
         v[0] = (double)r.order->taken, v[1] = r.best, v[2] = of_file(), v[3] = my_step(&r);
-        judge("values", "7 steps and 5: r->order->taken, r->best, loss of the best network, next loss, validations in 7, in 5", formula_train,
-              of_train, v, OF_TRAIN);
+        run kept = start();
+        remove(path[1]), kept.best = UNBEATEN, my_train(&kept, STOP, EVERY, path[1]), v[6] = kept.best, v[7] = of_file(), end(&kept);
+        judge(loop, "values",
+              "7 steps and 5: r->order->taken, r->best, loss of the best network, next loss, validations in 7, in 5; then\n"
+              "      7 steps of a run whose r->best is 0.001: r->best, loss of the best network (-1: none is written)",
+              formula_train, of_train, v, OF_TRAIN);
         end(&r);
     }
     if (memcmp(weights[0], weights[1], sizeof weights[0]))
@@ -320,12 +359,18 @@ static void check_train(void)
 
 static void check_failure(void)
 {
-    grader_step("the loop, when a step fails");
+    grader_step("the loop, when a step or a file fails");
     run r = start();
     label[0][3] = CLASSES, looked = 0; /* no such class */
     const bool good = my_train(&r, 1000, 1000, path[1]);
     if (looked > 20) grader_stop("goes_on", "A step has failed, and your loop goes on. Ask gr_failed(r->t) before each step.");
     if (good) grader_stop("failure_hidden", "A step has failed, and my_train returns true. Return !gr_failed(r->t).");
+    label[0][3] = 3 % CLASSES, end(&r), r = start();
+    if (my_train(&r, EVERY, EVERY, "/nowhere/at/all"))
+        grader_stop(
+            "save_failed",
+            "gr_state_save could not write the best network, and my_train returns true. Ask for its result, or for gr_failed(r->t),\n"
+            "also after the last step.");
     end(&r);
 }
 
@@ -336,7 +381,7 @@ int main(int argc, char **argv)
         return grader_ambiguous(list, formula_step, NULL, of_step, OF_STEP) +
                grader_ambiguous(list, formula_validate, NULL, of_validate, OF_VALIDATE) +
                grader_ambiguous(list, formula_resume, NULL, of_resume, OF_RESUME) +
-               grader_ambiguous(list, formula_train, NULL, of_train, OF_TRAIN);
+               grader_ambiguous(loop, formula_train, NULL, of_train, OF_TRAIN);
     grader_start("Lesson 16: a whole program");
     for (int k = 0; k < 2; k++)
         if (close(mkstemp(path[k])) || remove(path[k])) return perror(path[k]), 2; /* the names remain */

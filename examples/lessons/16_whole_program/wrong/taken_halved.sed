@@ -1,0 +1,2 @@
+# An int.
+s/GR_I64/GR_I32/
