@@ -141,6 +141,9 @@ static void quiz(void)
     one_row(1, (const double[]){ -3, 1, 2 }, 3, (const double[]){ 1, 0, 0 }, y, dx), row("RMSNorm of (-3, 1, 2)", y, 3);
     printf("5. RMSNorm makes it 1 or -1, for any x but 0; LayerNorm makes it 0.\n");
     one_row(1, (const double[]){ 7 }, 1, (const double[]){ 1 }, y, dx), row("RMSNorm of (7): y, dx", (double[]){ y[0], dx[0] }, 2);
+    printf("Try 1. With 4 groups, GroupNorm has the picture of InstanceNorm: each group has one channel.\n");
+    printf("Try 2. InstanceNorm takes each mean over one value, so xhat is 0. RMSNorm refuses: it was made for rows of [4, 2].\n");
+    printf("Try 3. The y of LayerNorm. A row whose mean is 0 has the same RMS as deviation.\n");
 }
 
 int main(int argc, char **argv)

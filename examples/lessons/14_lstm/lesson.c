@@ -79,6 +79,7 @@ static void cells(void)
     carried("the next step gets c", false, false), carried("the next step gets c, h sees LN(c)", false, true);
     carried("the next step gets LN(c)", true, false);
     number("1 / sqrt(1 + 0.5^2)", 1 / sqrt(1.25)), small("its 100th power", (const double[]){ pow(1.25, -50) }, 1);
+    number("1 / sqrt(1 + 100 * 0.5^2)", 1 / sqrt(26));
 }
 
 /* ---- How far back does the gradient reach? ---- */
@@ -186,6 +187,9 @@ static void quiz(void)
     printf("4. (1, -1) or (-1, 1), if the two cells differ by much more than the root of eps. If they are equal, (0, 0).\n");
     printf("5. sqrt(3): the variances of independent values add up, and each is 1.\n");
     number("sqrt(3)", sqrt(3));
+    printf("Try 1. c reaches the later steps through h and U as well, and these parts add up.\n");
+    printf("Try 2. LN divides by sqrt(1 + 0.1^2) in each step: about 0.6 is left, and a little more in the program.\n");
+    printf("Try 3. The one with LN on the carried cell. A normalized row hardly changes in a second norm.\n");
 }
 
 int main(int argc, char **argv)

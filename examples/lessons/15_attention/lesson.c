@@ -178,10 +178,13 @@ static void quiz(void)
     printf("1. The scores are 1 / sqrt(2) and 0:\n");
     row("p", (const double[]){ p, 1 - p }, 2), number("y", 2 * p + 6 * (1 - p)), row("ds", s, 2);
     printf("2. Nothing: softmax does not change when the same number is added to all scores of a row.\n");
-    printf("3. The first token sees itself alone. Its weight is 1, whatever its score, so ds = 0.\n");
+    printf("3. ds_ij of the hidden keys, j > i. And ds_00: the first token sees itself alone, so its weight is 1 whatever its score.\n");
     printf("4. sqrt(100) = 10. The variance of a sum of 100 products of variance 1 is 100.\n");
-    printf("5. x plus 24 terms, one from each block: f has LN(x) as its input, but x itself passes.\n");
+    printf("5. x plus one term from each part: 24, or 48 if each block has two parts. f has LN(x) as its input, but x itself passes.\n");
     printf("   In a post-norm stack x has deviation 1 after each block.\n");
+    printf("Try 1. ds, and with it dq and dk: both values are equal, so no weight changes y. dv remains.\n");
+    printf("Try 2. By 3 sqrt(d): the deviation of a score is 3 sqrt(d).\n");
+    printf("Try 3. Yes, with all three seeds: few blocks are easier to train.\n");
 }
 
 int main(int argc, char **argv)

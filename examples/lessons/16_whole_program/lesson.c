@@ -167,7 +167,6 @@ static void interrupted(void)
         printf("  %-24s%11.5f%11.5f%11.5f%12.5f%10g\n", name[k], loss[101], loss[110], loss[200], v[0], differ), end(&r);
     }
 }
-
 static void luck(void)
 {
     double mean = 0, best = 100, of_best[2] = { 0 }, v[2];
@@ -180,7 +179,6 @@ static void luck(void)
     printf("\n6. 200 networks that have learned nothing: digits that are wrong, in percent\n\n");
     row("mean of all, validation", &mean, 1), row("the best one, validation", &best, 1), row("the same one, test", of_best + 1, 1);
 }
-
 static void quiz(void)
 {
     printf("1. b begins at 0 again in step 2, so w moves by 0.1 g alone.\n");
@@ -191,8 +189,10 @@ static void quiz(void)
     printf("4. After %d epochs and %d batches. An epoch has eight batches, and the last one has ten digits.\n", 100 / 8, 100 % 8);
     printf("5. The variance for one digit is 0.1 * 0.9; that of a mean of n is 0.1 * 0.9 / n. In percent, for 100 and 1000:\n");
     row("standard deviation", (double[]){ 100 * sqrt(0.09 / 100), 100 * sqrt(0.09 / 1000) }, 2);
+    printf("Try 1. The place in the epoch: step 104 ends an epoch, and without shuffling all epochs are equal.\n");
+    printf("Try 2. The optimizer is lost: plain descent keeps nothing from step to step.\n");
+    printf("Try 3. All ten are of one class. A network that always says this class has none wrong, and about 90 %% of the test digits.\n");
 }
-
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "--quiz")) return quiz(), 0;
