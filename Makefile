@@ -137,7 +137,8 @@ BOTH    := $(MAKE) --no-print-directory
 tests: $(TESTS)
 main-tests: $(MAIN_TESTS)
 dive-tests: $(DIVE_TESTS)
-build_both = tests/tools/have_cmocka.sh '$(CC)' '$(CMOCKA)' && $(BOTH) REAL=float $1 && $(BOTH) REAL=double $1
+REALS  ?= float double
+build_both = tests/tools/have_cmocka.sh '$(CC)' '$(CMOCKA)'$(foreach real,$(REALS), && $(BOTH) REAL=$(real) $1)
 test: ; +@$(call build_both,main-tests) && tests/tools/run_tests.sh --gradients $(B)/$(CONFIG) $(notdir $(MAIN_TESTS))
 test-dive: ; +@$(call build_both,dive-tests) && tests/tools/run_tests.sh $(B)/$(CONFIG) $(notdir $(DIVE_TESTS))
 bench: $(BENCH)/bench ; @$< $(ARGS)
@@ -257,7 +258,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make format lint loc clean compile_commands.json                 F= names the files to format (else: those changed)
 #:
 #: CC CFLAGS LDFLAGS AR  as everywhere, and
-#: REAL=double           gr_real is double         SAN=address,undefined | thread
+#: REAL=double           gr_real is double         SAN=address,undefined | thread         REALS=float  tests in float alone
 #: BLAS=openblas         matrix products by it     ISAS=       the baseline instruction set only
 #: WERROR=1              warnings are errors       B=DIR       for build/; make clean removes it if make made it
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # check_awk.sh CC DIR: the awk programs of the tree do the same in gawk, mawk, busybox awk and the original awk, as far as they are here: `make one` writes
 # the same bytes, the table of the misuse campaign is the same, and the gates and make install say the same. DIR holds the objects of `make check-api`.
-cc=$1 dir=$2 bad=0 first=''
+cc=$1 dir=$2 bad=0 first='' each=''
 . "$(dirname "$0")/scratch.sh"
 new_scratch
 
@@ -25,6 +25,9 @@ everything() {
     run maths tests/tools/check_maths.sh "$dir"
     run api tests/tools/api.sh "$cc" "$dir"
     run gradients tests/tools/check_gradients.sh "$dir" /dev/null # lists all operators
+}
+removal() { # one awk after the other, in the same folder
+    at=$scratch/$1 PATH=$scratch/$1.bin:$PATH
     printf 'gradus: installed files, version 1 of this list\nat 1 %s\nd .\nf lib/a\nf share/gradus/installed/..\n' "$scratch/prefix" > "$scratch/prefix/share/gradus/installed"
     PREFIX=$scratch/prefix DESTDIR='' run install tests/tools/install.sh --remove
 }
@@ -35,10 +38,14 @@ for awk in gawk mawk 'busybox awk' original-awk; do
     command -v "${awk% *}" > /dev/null || { echo "not run: the awk programs in $awk, which is not here"; continue; }
     name=$(echo "$awk" | tr ' ' -)
     mkdir "$scratch/$name.bin" && printf '#!/bin/sh\nexec %s "$@"\n' "$awk" > "$scratch/$name.bin/awk" && chmod +x "$scratch/$name.bin/awk"
-    (everything "$name") || { echo "make one fails in $awk"; bad=1; }
-    first=${first:-$name}
-    diff -r "$scratch/$first" "$scratch/$name" > "$scratch/diff" || { echo "$awk does not do what $first does:"; head -n 20 "$scratch/diff"; bad=1; }
-    names="$names${names:+, }$awk"
+    { (everything "$name"); echo $? > "$scratch/$name.exit"; } &
+    first=${first:-$name} each="$each $name" names="$names${names:+, }$awk"
+done
+wait
+for name in $each; do (removal "$name"); done
+for name in $each; do
+    [ "$(cat "$scratch/$name.exit")" = 0 ] || { echo "make one fails in $name"; bad=1; }
+    diff -r "$scratch/$first" "$scratch/$name" > "$scratch/diff" || { echo "$name does not do what $first does:"; head -n 20 "$scratch/diff"; bad=1; }
 done
 [ -n "$first" ] || { echo 'check-awk: there is no awk'; exit 1; }
 [ "$(wc -l < "$scratch/$first/misuse")" -gt 200 ] || { echo "check-awk: the table of misuse is too short"; bad=1; }
