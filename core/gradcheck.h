@@ -69,8 +69,7 @@ typedef struct {
     bool distinct;         /* values from low upwards that are at least ten steps apart, for max and min */
     bool no_grad;          /* do not check the gradient of this input */
     const gr_real *values; /* these values instead of random ones; NULL means random values */
-    const gr_real
-        *start; /* what the gradient holds before backward; NULL means random values from [-1, 1). Zeros hide an = in place of += */
+    const gr_real *start;  /* what the gradient holds before backward; NULL means random values from [-1, 1). Zeros hide an = in place of += */
     /* Filled in, unless f fails or no_grad is true; each may be NULL. The arrays are the caller's, with a number for each value. */
     gr_gradcheck_result *result;
     double *first, *backward, *differences; /* what the gradient held before backward, what backward added, and d */
