@@ -16,7 +16,8 @@ def eye(p, cloud):
 
 
 def turns(p, fig):
-    """Clouds turn by mouse, also after a resize (where Plotly loses its state), and all together; the camera survives a change of frame; the wheel scrolls the page."""
+    """Clouds turn by mouse, also after a resize (where Plotly loses its state), and all together; the camera survives a change of frame;
+    the wheel scrolls the page."""
     ids = [i for i in p.evaluate(f"[...document.querySelectorAll('{fig} .live > .plot')].filter(p => p.layout.scene).map(p => p.id)")]
     a, other = ids[0], ids[-1]
     p.set_viewport_size({'width': 1400, 'height': 950})
