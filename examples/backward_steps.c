@@ -10,8 +10,8 @@
  *                                                      square sqrt exp log tanh sigmoid relu sin cos; the last name is the loss.
  *                                                      A name is one number, or is computed from other names: not x = 1/3
  * See:   a node must come after all nodes that use its result, because only then is the gradient that it reads complete. Where a value is used
- *        twice, += adds two terms and = loses one. A second backward reads what the first one left;
- *        a second forward and backward without zero_grad makes every gradient twice as large.
+ *        twice, += adds two terms and = loses one. A second backward reads what the first one left; a second forward and backward without
+ *        zero_grad makes every gradient twice as large.
  * Exit:  0 the walk was shown; 1 a value or gradient is NaN or infinite, or, with --check, a number of the walk differs from that of gradus
  *        (without --check the difference is printed, and the code is 0); 2 a wrong flag or graph; 3 out of memory, or a file cannot be written.
  *
@@ -69,16 +69,10 @@ static void say(const char *format, ...)
     else if (!common.quiet) fputs(text, stdout);
 }
 
-/* Print a text of words in lines of at most 100 columns, each after `indent` blanks. */
+/* Print a text in lines of at most 100 columns, each after `indent` spaces. */
 static void print_wrapped(const char *text, int indent)
 {
-    int column = 100;
-    for (const char *word = text + strspn(text, " "); *word; word += strspn(word, " ")) {
-        const int length = (int)strcspn(word, " ");
-        if (column + 1 + length > 100) say(word == text ? "%*s" : "\n%*s", indent - 1, ""), column = indent - 1;
-        say(" %.*s", length, word), column += 1 + length, word += length;
-    }
-    say("\n");
+    for (int n; (n = kit_line(&text, KIT_COLUMNS - indent)) > 0; text += n) say("%*s%.*s\n", indent, "", n, text);
 }
 
 /* ---- The steps of the walk ---- */

@@ -1,17 +1,5 @@
 /* tests/test_plot_map.c - the numbers in the cells of a map. */
-#include "examples/plot/figure.h"
-#include "tests/test.h"
-
-/* What writer writes of f, until the next call. */
-static const char *written(void (*writer)(FILE *out, const plot_figure *f), const plot_figure *f)
-{
-    static char *bytes;
-    size_t n;
-    free(bytes);
-    FILE *const out = open_memstream(&bytes, &n);
-    writer(out, f), fclose(out);
-    return bytes;
-}
+#include "tests/plot.h"
 
 TEST(cells_of_small_maps_show_their_numbers)
 {

@@ -1,22 +1,11 @@
 /* tests/test_plot_parts.c - parts of a figure, each with a key of its own, what a page folds, and another axis for x. */
 #include "examples/plot/page.h"
-#include "tests/test.h"
+#include "tests/plot.h"
 #include "tests/wellformed.h"
 #include <stdlib.h>
 #include <unistd.h>
 
 static const double x[] = { 0, 1, 2 }, seconds[] = { 0, 0.5, 2 };
-
-/* What writer writes of f, until the next call. */
-static const char *written(void (*writer)(FILE *out, const plot_figure *f), const plot_figure *f)
-{
-    static char *bytes;
-    size_t n;
-    free(bytes);
-    FILE *const out = open_memstream(&bytes, &n);
-    writer(out, f), fclose(out);
-    return bytes;
-}
 
 /* Check that the parts are in the text, in this order; the list ends with NULL. */
 static void assert_parts(const char *text, const char *const *part)
