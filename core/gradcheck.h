@@ -98,8 +98,8 @@ typedef struct {
  * For LOST, the numbers are what the gradient holds after backward, what it should hold, and what it held before. An input that no recorded operator
  * has fails even if its gradient is right, because gr_record drops an operator if none of the inputs that it was given wants a gradient.
  * To find the pattern, it runs backward once more from other gradients. Messages count inputs from 1, as those of operators do, and elements
- * and axes from 0. An error of f is printed, too, and so is that the result depends on no input whose gradient is checked, or that low is not below
- * high. out NULL means no printing; config may be NULL. */
+ * and axes from 0. An error of f is printed, too, and so is that the result depends on no input whose gradient is checked, that low is not below
+ * high, or that 1,000 draws gave no value ten steps from the kink. out NULL means no printing; config may be NULL. */
 GR_API bool gr_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n,
                          const gr_gradcheck_config *config, FILE *out);
 

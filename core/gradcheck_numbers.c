@@ -15,11 +15,14 @@ static double step_at(const gr_gradcheck_input *spec, gr_real x) { return spec->
 
 /* ---- The inputs ---- */
 
-static double draw(gr__check *c, const gr_gradcheck_input *spec, double low, double high)
+/* A value that is ten steps away from the kink. */
+static bool draw(gr__check *c, const gr_gradcheck_input *spec, double low, double high, gr_real *value)
 {
-    double x = gr_stream_uniform(&c->random, low, high);
-    for (int i = 1; i < TRIES && spec->has_kink && fabs(x - spec->kink) < 10 * step * larger(1, fabs(x)); i++) x = gr_stream_uniform(&c->random, low, high);
-    return x;
+    for (int i = 0; i < TRIES; i++) {
+        const double x = *value = (gr_real)gr_stream_uniform(&c->random, low, high);
+        if (!spec->has_kink || fabs(x - spec->kink) >= 10 * step * larger(1, fabs(x))) return true;
+    }
+    return false;
 }
 
 /* Values in random order, a little more than ten steps apart, so that a value that moves never passes another. */
@@ -52,7 +55,8 @@ bool gr__gradient_leaf(gr__check *c, size_t k)
     if (spec->distinct && !draw_distinct(c, spec, l)) return false;
     for (size_t i = 0; i < n; i++) {
         if (spec->values) l->values[i] = spec->values[i];
-        else if (!spec->distinct) l->values[i] = (gr_real)draw(c, spec, low, high);
+        else if (!spec->distinct && !draw(c, spec, low, high, &l->values[i]))
+            return gr_fail_as(c->store, GR_MISUSE, "", "input %zu: values from %g to %g are too near its kink, %g", k + 1, low, high, spec->kink);
         l->start[i] = spec->start ? spec->start[i] : (gr_real)gr_stream_uniform(&c->random, -1, 1);
     }
     memcpy(x->data, l->values, n * sizeof(gr_real));

@@ -193,6 +193,20 @@ TEST(a_range_without_values_is_refused)
         free(check(adds, NULL, in, 2, &good));
         assert_true(good);
     }
+    const double kinks[] = { 0, 2 };
+    for (size_t k = 0; k < COUNT(kinks); k++) {
+        bool good;
+        const double near = sizeof(gr_real) == sizeof(double) ? 0.009 : 0.19;
+        gr_gradcheck_input in[2] = { { .shape = GR_SHAPE(3) },
+                                     { .shape = GR_SHAPE(3), .low = kinks[k] - near, .high = kinks[k] + near, .kink = kinks[k], .has_kink = true } };
+        char *said = check(adds, NULL, in, 2, &good), needed[100];
+        assert_false(good);
+        snprintf(needed, sizeof needed, "it: input 2: values from %g to %g are too near its kink, %g\n", in[1].low, in[1].high, kinks[k]);
+        assert_string_equal(said, needed);
+        free(said);
+        in[1].high += 4 * near;
+        assert_true(gr_gradcheck("kink", adds, NULL, in, 2, NULL, stderr));
+    }
     const gr_gradcheck_input upwards[2] = { { .shape = GR_SHAPE(3) }, { .shape = GR_SHAPE(3), .low = 1, .distinct = true } };
     assert_true(gr_gradcheck("distinct", adds, NULL, upwards, 2, NULL, stderr));
 }

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 from unittest import mock
 
@@ -102,6 +103,21 @@ class Disturbance(unittest.TestCase):
 
     def test_where_the_system_does_not_say_it_is_not_known(self):
         self.assertIsNone(self.turns(None, None))
+
+
+@unittest.skipUnless(hasattr(os, "sched_setaffinity"), "the system has no affinities")
+class OneCore(unittest.TestCase):
+    def test_all_threads_are_on_it(self):
+        done, cores = threading.Event(), lambda: [os.sched_getaffinity(int(thread)) for thread in os.listdir("/proc/self/task")]
+        thread = threading.Thread(target=done.wait)
+        thread.start()
+        before = cores()
+        with worker.one_core():
+            self.assertEqual({len(c) for c in cores()}, {1})
+            self.assertEqual(len(set.union(*cores())), 1)
+        self.assertEqual(cores(), before)
+        done.set()
+        thread.join()
 
 
 class Driver(unittest.TestCase):

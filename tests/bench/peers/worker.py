@@ -117,14 +117,22 @@ def waited():
 
 @contextlib.contextmanager
 def one_core():
-    """This thread stays on one core."""
+    """All threads of this process stay on one core. Else JAX uses two: whatever XLA_FLAGS say, its pool computes beside the thread that calls."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
     all_cores = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {max(all_cores)})
+    stay_on({max(all_cores)})
     yield
-    os.sched_setaffinity(0, all_cores)
+    stay_on(all_cores)
+
+
+def stay_on(cores):
+    with contextlib.suppress(OSError):
+        for thread in os.listdir("/proc/self/task"):
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(int(thread), cores)
+    os.sched_setaffinity(0, cores)
 
 
 class Measurement:
