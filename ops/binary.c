@@ -9,11 +9,11 @@
 
 /* forward: in = { a, b }.  backward: out = the gradient of a or of b, in = { dy, a, b, y } */
 #define BINARY_FORWARD(op, y_of_ab) \
-    KERNEL(void, op##_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED, int one) \
+    KERNEL(void, op##_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED, int how) \
     { \
         const gr_real *in_a = in[0], *in_b = in[1]; \
-        if (one == 1) BINARY_LOOP(*in_a, in_b[i], y_of_ab) \
-        else if (one == 2) BINARY_LOOP(in_a[i], *in_b, y_of_ab) \
+        if (how == GR__ONE_A) BINARY_LOOP(*in_a, in_b[i], y_of_ab) \
+        else if (how == GR__ONE_B) BINARY_LOOP(in_a[i], *in_b, y_of_ab) \
         else BINARY_LOOP(in_a[i], in_b[i], y_of_ab) \
     }
 #define BINARY_LOOP(a_i, b_i, y_of_ab) \
@@ -22,13 +22,13 @@
         out[i] = (y_of_ab); \
     }
 #define BINARY_BACKWARD(op, gradient) \
-    KERNEL(void, op, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED, int one UNUSED) \
+    KERNEL(void, op, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED, int how) \
     { \
         const gr_real *in_dy = in[0], *in_a = in[1], *in_b = in[2], *in_y = in[3]; \
         for (size_t i = 0; i < n; i++) { \
             const gr_real dy = in_dy[i], a = in_a[i], b = in_b[i], y = in_y[i]; \
             (void)a, (void)b, (void)y; \
-            out[i] += (gradient); \
+            out[i] = (how & GR__FIRST ? 0 : out[i]) + (gradient); \
         } \
     }
 #define BINARY(op, y_of_ab, da_of_aby, db_of_aby, ...) \

@@ -251,12 +251,11 @@ void gr__runs_sum(gr_tape *t, const gr__runs *r, const gr_real *large, gr_real *
 typedef struct {
     gr__map *kernel;
     gr_real *out;
-    bool clear;                  /* the kernel adds to out, which is not cleared yet */
     size_t block;                /* elements a kernel sees at once */
     size_t ins;
     const gr_real *in[MAX_IN], *p;
     gr__runs runs[MAX_IN];
-    int isa;
+    int isa, how;                /* how: GR__FIRST, GR__CLEAR or 0 */
     bool ones;                   /* the kernel knows one */
     bool repeats[MAX_IN];        /* the broadcast input looks the same in every block */
 } map_call;
@@ -275,18 +274,18 @@ static void map_task(void *argument, gr_range part)
                 one[k] = false;
                 in[k] = values(&c->runs[k], c->in[k], i, n, buffer[k], c->isa, c->ones && !(k && one[0]) ? &one[k] : NULL);
             }
-        if (c->clear) memset(c->out + i, 0, n * sizeof *c->out);
-        c->kernel(c->out + i, in, n, c->p, one[0] ? 1 : one[1] ? 2 : 0);
+        if (c->how & GR__CLEAR) memset(c->out + i, 0, n * sizeof *c->out);
+        c->kernel(c->out + i, in, n, c->p, c->how | (one[0] ? GR__ONE_A : one[1] ? GR__ONE_B : 0));
     }
 }
 
 /* Blocks hold whole rows of a broadcast row vector, where it is short enough: then it is spread once per chunk. */
-void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, bool clear, bool ones, const gr_tensor *like, gr_tensor *const *in, size_t ins,
+void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, int how, bool ones, const gr_tensor *like, gr_tensor *const *in, size_t ins,
                 const gr_real *p)
 {
     map_call c;
     if (!like->len) return;
-    c.kernel = kernel[gr_isa(t)], c.out = out, c.clear = clear, c.ins = ins, c.p = p, c.isa = gr_isa(t), c.ones = ones, c.block = clear ? CLEARED : CHUNK;
+    c.kernel = kernel[gr_isa(t)], c.out = out, c.how = how, c.ins = ins, c.p = p, c.isa = gr_isa(t), c.ones = ones, c.block = how & GR__CLEAR ? CLEARED : CHUNK;
     for (size_t k = 0; k < ins; k++) {
         gr__runs *r = &c.runs[k];
         c.in[k] = in[k]->data, c.repeats[k] = false, r->n = 0;
@@ -315,7 +314,7 @@ gr_tensor *gr__map_values(gr_tape *t, const gr_op *op, gr__map *const *kernel, g
                                   gr_shape_text(t, in[2]));
     gr_tensor *y = gr__empty(t, op, shape);
     if (!y) return NULL;
-    gr__map_to(t, kernel, y->data, false, ins < 3, y, in, ins, p);
+    gr__map_to(t, kernel, y->data, 0, ins < 3, y, in, ins, p);
     return y;
 }
 
@@ -330,14 +329,14 @@ void gr__map_backward(gr_tape *t, const gr_node *n, unsigned k, gr__map *const *
 {
     const gr_tensor *y = n->out[0];
     const bool direct = n->in[k]->len == y->len;
-    bool clear = true;
-    gr_real *const dx = direct ? gr__grad_to_fill(t, n->in[k], &clear) : gr_grad(t, n->in[k]), *const out = direct ? dx : gr_scratch(t);
+    bool first = true;
+    gr_real *const dx = direct ? gr__grad_to_fill(t, n->in[k], &first) : gr_grad(t, n->in[k]), *const out = direct ? dx : gr_scratch(t);
     if (!dx) return;
     gr_tensor dy = *y;
     dy.data = gr_grad(t, y);
     gr_tensor *in[MAX_IN] = { &dy };
     for (size_t i = 0; i < count; i++) in[i + 1] = values[i];
-    if (direct || !is_dy) gr__map_to(t, kernel, out, clear, false, y, in, count + 1, n->saved);
+    if (direct || !is_dy) gr__map_to(t, kernel, out, first ? GR__FIRST : 0, false, y, in, count + 1, n->saved);
     if (direct) return;
     const gr__runs runs = gr__runs_in(gr_shape_of(y), gr_shape_of(n->in[k]));
     gr__runs_sum(t, &runs, is_dy ? dy.data : out, dx);

@@ -25,7 +25,7 @@ INLINE gr_real mish_gate(gr_real x) { return r_tanh(r_softplus(x)); }
 
 /* forward: in = { x }.  backward: out = the gradient of x, in = { dy, x, y }.  The second loops are for x beyond a limit, which are rare. */
 #define UNARY_KERNELS(op, parameters, y_of_x, dx_of_xy, limit, y_near, dx_limit, dx_near) \
-    KERNEL(void, op##_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p, int one UNUSED) \
+    KERNEL(void, op##_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p, int how UNUSED) \
     { \
         const gr_real *in_x = in[0]; \
         r_size largest = 0; \
@@ -41,7 +41,7 @@ INLINE gr_real mish_gate(gr_real x) { return r_tanh(r_softplus(x)); }
             out[i] = r_size_of(x) > r_size_of(limit) ? (y_of_x) : out[i]; \
         } \
     } \
-    KERNEL(void, op##_backward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p, int one UNUSED) \
+    KERNEL(void, op##_backward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p, int how) \
     { \
         const gr_real *in_dy = in[0], *in_x = in[1], *in_y = in[2]; \
         r_size largest = 0; \
@@ -49,7 +49,7 @@ INLINE gr_real mish_gate(gr_real x) { return r_tanh(r_softplus(x)); }
         for (size_t i = 0; i < n; i++) { \
             const gr_real dy = in_dy[i], x = in_x[i], y = in_y[i]; \
             (void)dy, (void)x, (void)y; \
-            out[i] += (dx_limit) == 0 ? (dx_of_xy) : r_size_of(x) > r_size_of(dx_limit) ? 0 : (dx_near); \
+            out[i] = (how & GR__FIRST ? 0 : out[i]) + ((dx_limit) == 0 ? (dx_of_xy) : r_size_of(x) > r_size_of(dx_limit) ? 0 : (dx_near)); \
             if ((dx_limit) > 0) largest = r_size_of(x) > largest ? r_size_of(x) : largest; \
         } \
         for (size_t i = 0; largest > r_size_of(dx_limit) && i < n; i++) { \

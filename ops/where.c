@@ -7,7 +7,7 @@
 #include "ops/ops.h"
 
 /* forward: in = { cond, a, b }.  backward: out = the gradient of a or of b, in = { dy, cond } */
-KERNEL(void, where_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED, int one UNUSED)
+KERNEL(void, where_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED, int how UNUSED)
 {
     const gr_real *cond = in[0], *a = in[1], *b = in[2];
     for (size_t i = 0; i < n; i++) {
@@ -16,10 +16,10 @@ KERNEL(void, where_forward, gr_real *restrict out, const gr_real *const *in, siz
     }
 }
 #define WHERE_BACKWARD(called, gradient) \
-    KERNEL(void, called, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED, int one UNUSED) \
+    KERNEL(void, called, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED, int how) \
     { \
         const gr_real *dy = in[0], *cond = in[1]; \
-        for (size_t i = 0; i < n; i++) out[i] += gradient; \
+        for (size_t i = 0; i < n; i++) out[i] = (how & GR__FIRST ? 0 : out[i]) + (gradient); \
     }
 WHERE_BACKWARD(where_backward_a, cond[i] != 0 ? dy[i] : 0)
 WHERE_BACKWARD(where_backward_b, cond[i] != 0 ? 0 : dy[i])
