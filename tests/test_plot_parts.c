@@ -1,4 +1,5 @@
 /* tests/test_plot_parts.c - parts of a figure, each with a key of its own, what a page folds, and another axis for x. */
+#include "examples/kit/file.h"
 #include "examples/plot/page.h"
 #include "tests/plot.h"
 #include "tests/wellformed.h"
@@ -46,11 +47,9 @@ TEST(parts_have_their_keys_in_the_page_and_in_the_drawing)
     assert_true(file >= 0), close(file);
     plot_figure *const f = in_parts(t);
     assert_true(plot_page_write(t, path, &(plot_page){ .title = "T" }, &f, 1));
-    char *page = NULL;
-    size_t n = 0;
-    FILE *const in = fopen(path, "r");
-    assert_true(in && getdelim(&page, &n, 0, in) > 0), fclose(in);
-    assert_parts(page, (const char *const[]){ "<ul class=\"key\">", "one</li>", "two</li></ul>", "<h3>P</h3>", "<h3>Q</h3>", "</div>\n</div>\n",
+    kit_bytes page = kit_file_read(t, path, 1 << 24);
+    assert_non_null(page.data);
+    assert_parts(page.data, (const char *const[]){ "<ul class=\"key\">", "one</li>", "two</li></ul>", "<h3>P</h3>", "<h3>Q</h3>", "</div>\n</div>\n",
                                               "<details class=\"fold\" open><summary><h3>T</h3>\n</summary>\n<table>", "</table>\n</details>",
                                               "<h3 class=\"part\">Open &amp; new</h3>\n<p class=\"about\">A sentence.</p>", "one</li></ul>", "<h3>R</h3>",
                                               "<details class=\"fold part\" open><summary><h3>Folded</h3>\n<span class=\"about\">Another.</span>\n</summary>",
@@ -58,7 +57,7 @@ TEST(parts_have_their_keys_in_the_page_and_in_the_drawing)
                                               "<b>Figure 1.</b> How to read it, and the settings</summary><p>very long long",
                                               "<b>Settings.</b> some</p></details>",
                                               "<script>\n/* table.js", NULL });
-    free(page), assert_int_equal(unlink(path), 0);
+    kit_bytes_free(t, &page), assert_int_equal(unlink(path), 0);
     const char *const svg = written(plot_figure_svg, f);
     assert_null(not_xml(svg));
     assert_parts(svg, (const char *const[]){ ">one</text>", ">two</text>", ">P</text>", ">Q</text>", ">T</text>", "class=\"part\"", ">Open &amp; new</text>",
