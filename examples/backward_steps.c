@@ -39,7 +39,8 @@ static struct {
 static const kit_flag flag[] = {
     { "graph", KIT_TEXT, &o.graph, "NAME", "a graph that is built in, or all; default: branch, with --check all", 0, 0 },
     { "list", KIT_SWITCH, &o.list, NULL, "print the graphs that are built in", 0, 0 },
-    { "expression", KIT_TEXT, &o.expression, "TEXT", "your own graph: \"x = 2; a = tanh(x); L = a / (x + 3)\"", 0, 0 },
+    { "expression", KIT_TEXT, &o.expression, "TEXT",
+      "your own graph, of + - * / ( ) square sqrt exp log tanh sigmoid relu sin cos: \"x = 2; L = x / (x + 3)\"", 0, 0 },
     { "html", KIT_TEXT, &o.html, "FILE", "write the steps into a page there, with the graph drawn and a slider", 0, 0 },
     { "keys", KIT_CHOICE, &o.keys, "auto|on|off", "wait for a key after each step; auto: if input and output are a terminal", 0, 0 },
     { "tolerance", KIT_NUMBER, &o.tolerance, "X", "how far the walk may be from gradus, relative to the terms of a sum", 0, 1 },
@@ -89,6 +90,7 @@ static void show_forward(const show *s)
         if (!unnamed && *v->name == '#') unnamed = v;
     }
     say("\nA number with a name is a parameter and gets a gradient. The loss is %s.\n", s->g.v[s->g.n - 1].name);
+    say("Below, D is the derivative of one operator, while its other input stays as it is. grad is that of\nthe loss, through all uses.\n");
     if (unnamed) say("A result without a name has the number of its node: %s is the result of node %d.\n", unnamed->name, unnamed->node);
 }
 
@@ -112,7 +114,7 @@ static void show_sum(const show *s, const steps_sum *a)
 {
     const steps_value *const v = &s->g.v[a->from], *const to = &s->g.v[a->to];
     char text[80];
-    say("  d%s/d%s = %s", v->name, to->name, steps_derivative(&s->g, v, a->input, text, sizeof text));
+    say("  D%s/D%s = %s", v->name, to->name, steps_derivative(&s->g, v, a->input, text, sizeof text));
     if (strpbrk(v->op->slope_text[a->input], "ABY")) say(" = %.5g", a->slope);
     say("\n      grad %s += %.5g * %.5g:  %.5g + %.5g = %.5g\n", to->name, a->slope, a->read, a->before, a->slope * a->read, a->after);
 }

@@ -15,9 +15,9 @@ TEST(the_right_walk_shows_each_sum)
     assert_run("--graph=branch");
     assert_printed("  node 2   b                = a + x                                     = 8\n");
     assert_printed("Backward, node 3: L = a * b\n\n  reads grad L = 1\n  The walk begins here: dL/dL = 1.\n");
-    assert_printed("  dL/da = b = 8\n      grad a += 8 * 1:  0 + 8 = 8\n");
+    assert_printed("  DL/Da = b = 8\n      grad a += 8 * 1:  0 + 8 = 8\n");
     assert_printed("    x 0    y 0    a 8    b 6*    L 1*\n");
-    assert_printed("  db/da = 1\n      grad a += 1 * 6:  8 + 6 = 14\n  db/dx = 1\n      grad x += 1 * 6:  0 + 6 = 6\n");
+    assert_printed("  Db/Da = 1\n      grad a += 1 * 6:  8 + 6 = 14\n  Db/Dx = 1\n      grad x += 1 * 6:  0 + 6 = 6\n");
     assert_printed("    x 6    y 0    a 14*    b 6*    L 1*\n");
     assert_printed("  reads grad a = 14\n  It is complete. These nodes use a, and came before: 3 2\n");
     assert_printed("      grad x += 3 * 14:  6 + 42 = 48\n");
@@ -225,7 +225,7 @@ TEST(a_page_has_a_drawing_for_each_step)
     for (int k = 0; mark[k]; k++)
         if (!strstr(page, mark[k])) fail_msg("the page lacks %s", mark[k]);
     assert_int_equal(count(page, ", wrong<"), 3 + 2 + 3 + 5);
-    assert_non_null(strstr(page, "  dL/da = b = 8\n      grad a += 8 * 1:  0 + 8 = 8\n"));
+    assert_non_null(strstr(page, "  DL/Da = b = 8\n      grad a += 8 * 1:  0 + 8 = 8\n"));
     assert_non_null(strstr(page, "gradient of           "));
     assert_non_null(strstr(page, "  y                          28            16  &lt;-\n"));
     assert_null(strstr(out, "---- branch"));

@@ -34,7 +34,7 @@ else
     flags="$flags -Wl,-rpath,'$(pkg-config --variable=prefix gradus-double)/lib'"
     with_gradus() { eval 'set -- "$@"' "$flags"; "$@" -lm -pthread; }
 fi
-compile() { with_gradus ${CC:-cc} -std=c11 -D_GNU_SOURCE -g -O1 -Wall -Wextra "$@"; }
+compile() { with_gradus ${CC:-cc} -std=c11 -D_GNU_SOURCE -g -O1 -Wall -Wextra -Wno-missing-field-initializers "$@"; }
 
 # ---- The commands ----
 

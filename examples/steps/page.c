@@ -24,7 +24,12 @@ static const char style[] =
     ".bar output { font-variant-numeric: tabular-nums }\n"
     "button { font: inherit; color: var(--ink); background: var(--panel); border: 1px solid var(--rule); border-radius: 6px;\n"
     "  padding: 4px 12px; cursor: pointer }\n"
-    ":focus-visible { outline: 2px solid var(--link); outline-offset: 2px } .drawing { overflow-x: auto; margin: 8px 0 }\n"
+    ":focus-visible { outline: 2px solid var(--link); outline-offset: 2px } .drawing { overflow-x: auto; margin: 8px 0;\n"
+    "  background: linear-gradient(90deg, var(--paper) 40%, transparent) 0 0 / 40px 100% no-repeat local,\n"
+    "    linear-gradient(270deg, var(--paper) 40%, transparent) 100% 0 / 40px 100% no-repeat local,\n"
+    "    linear-gradient(90deg, var(--rule), transparent) 0 0 / 12px 100% no-repeat,\n"
+    "    linear-gradient(270deg, var(--rule), transparent) 100% 0 / 12px 100% no-repeat }\n"
+    "@media (max-width: 700px) { pre { white-space: pre-wrap; font-size: 11px } }\n"
     ".js .bar { display: flex } .js .step { display: none } .js .step.now { display: block }\n"
     "svg { display: block } svg text { fill: var(--ink); font: 13px \"Helvetica Neue\", Arial, sans-serif; text-anchor: middle }\n"
     "svg .soft { fill: var(--soft) }\n"
@@ -147,24 +152,33 @@ static layout place(const steps_graph *g)
     return l;
 }
 
-/* Draw the edges that end at node i. */
+/* The height from which the edge of an input arrives at node i. */
+static double arrives(const layout *l, int from, int i)
+{
+    return l->column[i] > l->column[from] + 1 ? EDGE + l->rows * (HIGH + GAP_Y) + (l->lane[from] - 1) * LANE : l->y[from];
+}
+
+/* Draw the edges that end at node i. That of the lower input ends below the other one, so that they do not cross at the node. */
 static void draw_edges(FILE *out, const steps_graph *g, const layout *l, const steps_mark *mark, int i, bool active)
 {
     for (int k = 0; k < 2; k++) {
         const int from = g->v[i].in[k];
         if (from < 0 || !drawn(&g->v[from])) continue;
+        const int other = g->v[i].in[!k];
         const bool hot = active && g->v[from].wants, alone = g->v[i].in[1] < 0;
+        const double low = arrives(l, from, i), beside = other >= 0 && drawn(&g->v[other]) ? arrives(l, other, i) : low;
+        const bool below = low > beside || (low == beside && k);
         const double x0 = left(l, from) + l->wide, y0 = l->y[from] + HIGH / 2.0, x1 = left(l, i),
-                     y1 = l->y[i] + HIGH * (alone ? 0.5
-                                            : k   ? 0.7
-                                                  : 0.3);
-        const double half = GAP_X / 2.0, low = EDGE + l->rows * (HIGH + GAP_Y) + (l->lane[from] - 1) * LANE;
+                     y1 = l->y[i] + HIGH * (alone   ? 0.5
+                                            : below ? 0.7
+                                                    : 0.3);
+        const double half = GAP_X / 2.0;
         fprintf(out, "<path class=\"edge%s\" d=\"M%.0f %.1fC%.0f %.1f ", hot ? " hot" : "", x0, y0, x0 + half, y0);
         if (l->column[i] > l->column[from] + 1)
             fprintf(out, "%.0f %.1f %.0f %.1fH%.0fC%.0f %.1f ", x0 + half / 2, low, x0 + half, low, x1 - half, x1 - half / 2, low);
         fprintf(out, "%.0f %.1f %.0f %.1f\"/>\n", x1 - half, y1, x1, y1);
         if (hot)
-            fprintf(out, "<text class=\"add\" x=\"%.0f\" y=\"%.1f\">+= %.3g</text>\n", x1 - half, y1 + (k || alone ? 18 : -8),
+            fprintf(out, "<text class=\"add\" x=\"%.0f\" y=\"%.1f\">+= %.3g</text>\n", x1 - half, y1 + (below || alone ? 18 : -8),
                     mark[i].added[k]);
     }
 }
