@@ -37,7 +37,7 @@ static const char style[] =
     ".active rect { stroke: var(--link); stroke-width: 3 } .wrong rect { stroke: var(--bad); stroke-width: 2.5 } svg .wrong .grad { fill: "
     "var(--bad) }\n"
     ".edge { fill: none; stroke: var(--rule); stroke-width: 1.4 } .edge.hot { stroke: var(--link); stroke-width: 2.6 }\n"
-    "svg .add { fill: var(--link); font-weight: 600 }\n";
+    "svg .add { fill: var(--link); font-weight: 600; paint-order: stroke; stroke: var(--paper); stroke-width: 4px }\n";
 
 static const char script[] =
     "'use strict';\ndocument.documentElement.classList.add('js');\n"
