@@ -51,7 +51,7 @@ TEST(what_to_see_has_the_numbers_of_the_tables)
     char want[256];
     assert_run("--data", data, "--hidden=64", "--batch=20", "--epochs=8", "--small-epochs=4", "--threads=1");
     assert_concludes("While the arms train: test loss and accuracy of each; ", "\nbatch 20, 80 steps\n");
-    double last[4];
+    double last[4] = { 0 };
     for (int size = 20; size >= 4; size -= 16) {
         double v[4][3], best = 0, worst = 100;
         snprintf(want, sizeof want, "\nbatch %d, ", size);
