@@ -51,6 +51,76 @@ TEST(a_few_steps_give_no_verdict)
     end(&r, &d);
 }
 
+/* The claim whose source names the code. */
+static const dive_claim *claim_of(const dive_claims *c, const char *code)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (strstr(c->claim[i]->source, code)) return c->claim[i];
+    fail_msg("no claim names %s", code);
+    return NULL;
+}
+
+/* Put the same value, with a little noise, for all three seeds. */
+static void plant(dive *d, const char *net, const char *arm, const char *what, double value)
+{
+    dive_put(d, GR_SHAPE(3), ((double[]){ value, value * 1.001, value * 0.999 }), "%s/%s/%s", net, arm, what);
+}
+
+/* XU3: better in at least half of three networks, from planted losses of plain LayerNorm, where full LayerNorm has 1. */
+TEST(a_claim_about_half_of_the_networks)
+{
+    static const char *const net[] = { "MLP", "CNN", "Transformer" };
+    static const struct {
+        double plain[3];
+        dive_verdict verdict;
+    } planted[] = {
+        { { 0.8, 0.8, 1.2 }, DIVE_PASS },  { { 0.8, 1.2, 1.2 }, DIVE_FAIL },
+        { { 1, 1.2, 1.2 }, DIVE_FAIL },    /* undecided, but it cannot be two of three */
+        { { 1, 0.8, 1.2 }, DIVE_DIFFERS }, /* it can */
+        { { 1, 1, 1.2 }, DIVE_DIFFERS },
+    };
+    for (size_t k = 0; k < COUNT(planted); k++) {
+        kit_run r;
+        kit_options o = { .seed = 42, .quiet = true };
+        dive d = start(&r, &o, DIVE_QUICK, 3);
+        d.figure = "variants";
+        for (size_t i = 0; i < 3; i++) {
+            plant(&d, net[i], "LN", "error", 10), plant(&d, net[i], "LN", "tested", 1);
+            if (planted[k].plain[i] != 1) plant(&d, net[i], "plain", "tested", planted[k].plain[i]);
+            else dive_put(&d, GR_SHAPE(3), ((double[]){ 0.9, 1.2, 0.9 }), "%s/plain/tested", net[i]);
+        }
+        dive_claims c = { .f = plot_figure_new(r.tape, "variants", "") };
+        dive_variants_claims(&d, &c);
+        const dive_claim *const is = claim_of(&c, "XU3");
+        if (is->verdict != planted[k].verdict) fail_msg("case %zu is %s: %s", k, dive_verdict_name[is->verdict], is->why);
+        end(&r, &d);
+    }
+}
+
+/* BN3: a rate 5 times as large needs more than the step of the rates, which is a factor of 3.3, above 5. */
+TEST(a_ratio_of_rates_is_known_up_to_their_step)
+{
+    static const struct {
+        size_t largest; /* the number of the largest rate that trains with BN; without a norm it is 3 */
+        dive_verdict verdict;
+    } planted[] = { { 7, DIVE_PASS }, { 5, DIVE_DIFFERS }, { 2, DIVE_FAIL } };
+    for (size_t k = 0; k < COUNT(planted); k++) {
+        kit_run r;
+        kit_options o = { .seed = 42, .quiet = true };
+        dive d = start(&r, &o, DIVE_QUICK, 3);
+        double none[24], bn[24];
+        d.figure = "learning_rate";
+        for (size_t i = 0; i < 24; i++) none[i] = i % 8 <= 3 ? 0.5 : 3, bn[i] = i % 8 <= planted[k].largest ? 0.5 : 3;
+        dive_put(&d, GR_SHAPE(3, 8), none, "mlp_sgd/none/loss"), dive_put(&d, GR_SHAPE(3, 8), bn, "mlp_sgd/BN/loss");
+        dive_put(&d, GR_SHAPE(3, 8), bn, "mlp_sgd/LN/loss");
+        dive_claims c = { .f = plot_figure_new(r.tape, "learning_rate", "") };
+        dive_learning_rate_claims(&d, &c);
+        const dive_claim *const is = claim_of(&c, "BN3");
+        if (is->verdict != planted[k].verdict) fail_msg("rate %zu is %s: %s", k, dive_verdict_name[is->verdict], is->why);
+        end(&r, &d);
+    }
+}
+
 /* RB2: how much of a gradient reaches the first of 100 steps of h = tanh(BN(W h) + ..), with gamma 0.1 and 1. The recurrence is chaotic, so
  * that rounding moves the values by up to a tenth. */
 TEST(recurrent_batch_norm_keeps_the_gradient_as_recorded)
@@ -77,6 +147,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_few_steps_give_no_verdict),
+        cmocka_unit_test(a_claim_about_half_of_the_networks),
+        cmocka_unit_test(a_ratio_of_rates_is_known_up_to_their_step),
         cmocka_unit_test(recurrent_batch_norm_keeps_the_gradient_as_recorded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

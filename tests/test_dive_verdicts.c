@@ -76,6 +76,8 @@ TEST(a_verdict_needs_seeds_a_difference_and_an_interval)
         { 3, { 49, 49, 50 }, { 51, 52, 51 }, 30, 1, DIVE_EQUAL },                /* steps to a mark, with an evaluation each 30 steps */
         { 3, { 4.9, 4.9, 4.9 }, { 5.0, 5.0, 5.0 }, 0.1 + 1e-12, 1, DIVE_EQUAL }, /* one image of 1,000 */
         { 3, { 4.8, 4.8, 4.8 }, { 5.0, 5.0, 5.0 }, 0.1, 1, DIVE_PASS },
+        { 3, { 40, 54, 60 }, { 51, 48, 46 }, 17, 1, DIVE_DIFFERS }, /* the mean is a tie, but its interval is not */
+        { 3, { 36, 37, 36 }, { 51, 51, 52 }, 17, 1, DIVE_DIFFERS }, /* below in all seeds, but perhaps by less than an evaluation */
         { 3, { 373, 360, 380 }, { 542, 530, 550 }, 30, 1, DIVE_PASS },
         { 3, { 373, 360, 380 }, { 542, 530, 550 }, 10, 0.65, DIVE_FAIL }, /* 0.69 times as many is not below 0.65 times */
         { 3, { 100, NAN, 100 }, { NAN, NAN, NAN }, 10, 1, DIVE_DIFFERS }, /* NaN counts as 600 */
@@ -109,7 +111,13 @@ TEST(verdicts_together)
 #define TOGETHER(...) dive_together((const dive_verdict[]){ __VA_ARGS__ }, COUNT(((const dive_verdict[]){ __VA_ARGS__ })))
     assert_int_equal(TOGETHER(DIVE_PASS, DIVE_PASS), DIVE_PASS), assert_int_equal(TOGETHER(DIVE_FAIL, DIVE_FAIL), DIVE_FAIL);
     assert_int_equal(TOGETHER(DIVE_EQUAL, DIVE_EQUAL), DIVE_EQUAL), assert_int_equal(TOGETHER(DIVE_PASS, DIVE_EQUAL), DIVE_DIFFERS);
+    /* no part holds, and one is refuted */
+    assert_int_equal(TOGETHER(DIVE_DIFFERS, DIVE_FAIL, DIVE_FAIL), DIVE_FAIL), assert_int_equal(TOGETHER(DIVE_FAIL, DIVE_EQUAL), DIVE_FAIL);
+    assert_int_equal(TOGETHER(DIVE_DIFFERS, DIVE_EQUAL), DIVE_DIFFERS), assert_int_equal(TOGETHER(DIVE_FAIL, DIVE_SHORT), DIVE_SHORT);
+    assert_int_equal(TOGETHER(DIVE_PASS, DIVE_FAIL, DIVE_DIFFERS), DIVE_DIFFERS);
     assert_int_equal(TOGETHER(DIVE_PASS, DIVE_FAIL), DIVE_DIFFERS), assert_int_equal(TOGETHER(DIVE_PASS, DIVE_SHORT), DIVE_SHORT);
+    assert_int_equal(dive_in_part(DIVE_PASS, DIVE_PASS), DIVE_PASS), assert_int_equal(dive_in_part(DIVE_FAIL, DIVE_PASS), DIVE_DIFFERS);
+    assert_int_equal(dive_in_part(DIVE_FAIL, DIVE_DIFFERS), DIVE_FAIL), assert_int_equal(dive_in_part(DIVE_SHORT, DIVE_SHORT), DIVE_SHORT);
     assert_int_equal(dive_together(NULL, 0), DIVE_SHORT);
     assert_int_equal(dive_both(true, true), DIVE_PASS), assert_int_equal(dive_both(false, false), DIVE_FAIL);
     assert_int_equal(dive_both(false, true), DIVE_DIFFERS), assert_int_equal(dive_both(true, false), DIVE_DIFFERS);
@@ -133,12 +141,20 @@ TEST(nothing_is_judged_before_something_is_learned)
     dive_claim_add(&c, &claim);
     assert_int_equal(c.claim[0]->verdict, DIVE_SHORT), assert_string_equal(c.claim[0]->why, claim.too_short);
     claim.too_short = NULL, claim.verdict = DIVE_EQUAL, dive_claim_add(&c, &claim);
-    assert_string_equal(c.claim[1]->why, "a tie: the difference is not larger than the step of the evaluation");
+    assert_string_equal(c.claim[1]->why, "a tie: the difference and its interval are within the step of the evaluation");
     claim.verdict = DIVE_FAIL, dive_claim_add(&c, &claim), assert_string_equal(c.claim[2]->why, "because");
     claim.verdict = DIVE_PASS, dive_claim_add(&c, &claim), assert_string_equal(c.claim[3]->why, "");
     static const double three[3] = { -1, -1.5, -0.5 }, zero[3] = { 0 };
     const dive_pair p = pair_of(3, three, zero, (dive_scale){ .grid = 0 }), one = pair_of(1, three, zero, (dive_scale){ .grid = 0 });
     assert_string_equal(dive_interval(f, &p, 2), "-1.00 \xc2\xb1 1.24"), assert_string_equal(dive_interval(f, &one, 2), "no interval");
+    static const double close[3] = { -1.1, -1.2, -1 };
+    const dive_pair above = pair_of(3, zero, close, (dive_scale){ .grid = 0 }), tie = pair_of(3, close, zero, (dive_scale){ .grid = 1.15 });
+    assert_string_equal(dive_why(f, &p, "lower", "higher"), "lower in 3 of 3 seeds, but the interval includes 0");
+    assert_string_equal(dive_why(f, &above, "lower", "higher"), "the interval of the difference is on the other side of 0: higher");
+    assert_string_equal(dive_why(f, &tie, "lower", "higher"),
+                        "lower in 1 of 3 seeds, but the mean difference is within the step of the evaluation");
+    assert_string_equal(dive_verdict_text(f, DIVE_DIFFERS, &p, "lower"), "DIFFERS (lower in 3 of 3 seeds)");
+    assert_string_equal(dive_verdict_text(f, DIVE_FAIL, &above, "lower"), "FAIL");
     assert_ok(t);
     gr_tape_free(t);
 }

@@ -3,11 +3,11 @@
  * A smaller batch takes more steps over fewer samples: sqrt(128 / batch) times the steps, as in examples/cnn_norms, so that each batch size
  * trains long enough to compare.
  *
- * BatchNorm takes its statistics from the batch. At batch 1 a hidden unit has one value and no variance, so the module refuses; after a
- * convolution a channel still has height times width values. After training, the test set is evaluated twice in batches of the same size: in
- * evaluation mode and in training mode; the gap is the difference. Records: "batches" [n]; "NET/ARM/error", "/shown", "/tested" [seeds, n]: test
- * error in percent in evaluation mode and in training mode, and the test loss in evaluation mode; "NET/ARM/area" [seeds, n]: the mean training
- * loss over all steps. NaN means impossible or diverged. */
+ * BatchNorm takes its statistics from the batch. At batch 1 a hidden unit has one value, whose variance is 0, so that its output would be beta for
+ * every input, and the module refuses; after a convolution a channel still has height times width values. After training, the test set is
+ * evaluated twice in batches of the same size: in evaluation mode and in training mode; the gap is the difference. Records: "batches" [n];
+ * "NET/ARM/error", "/shown", "/tested" [seeds, n]: test error in percent in evaluation mode and in training mode, and the test loss in evaluation
+ * mode; "NET/ARM/area" [seeds, n]: the mean training loss over all steps. NaN means impossible or diverged. */
 #include "core/op.h"
 #include "examples/dive/batch_size.h"
 #include <math.h>
@@ -118,7 +118,7 @@ static bool train(dive *d, job *j, size_t size, size_t seed)
 static bool is_wanted(const dive *d, size_t k, size_t batch)
 {
     if (d->mode == DIVE_FULL) return true;
-    return batch < 4 || (batch == 4 && k == BATCH_MLP) || (batch > 8 && k != BATCH_CONVS);
+    return batch < 4 || (batch == 4 && k == BATCH_MLP) || batch == 32 || (batch == 128 && k != BATCH_CONVS);
 }
 
 void batch_measure(dive *d, bool (*wanted)(const dive *d, size_t net, size_t batch))
@@ -224,12 +224,15 @@ void dive_batch_size_draw(const dive *d, plot_figure *f)
         }
         words[k] = dive_spec_text(f, &(dive_spec){ .arch = n.spec.arch, .hidden = n.spec.hidden, .convs = n.spec.convs, .lr = NAN }, 0);
     }
-    const batch_net cnn = batch_net_of(d, BATCH_CNN);
+    const batch_net cnn = batch_net_of(d, BATCH_CNN), convs = batch_net_of(d, BATCH_CONVS);
     plot_figure_says(f, PLOT_SAY_QUESTION, "Which norm depends on the batch size, and what does it lose when the batch is small?");
-    plot_figure_says(f, PLOT_SAY_NUMBER,
-                     "Test error of the CNN at batch 2: %.1f %% with BatchNorm, %.1f %% with LayerNorm, %.1f %% with GroupNorm",
-                     mean_at(batch_get(d, &cnn, 1, "error"), B2), mean_at(batch_get(d, &cnn, 2, "error"), B2),
-                     mean_at(batch_get(d, &cnn, 3, "error"), B2));
+    plot_figure_says(
+        f, PLOT_SAY_NUMBER,
+        "Test error of the CNN at batch 2: %.1f %% with BatchNorm in all layers (LayerNorm %.1f %%, GroupNorm %.1f %%), but %.1f %% with "
+        "BatchNorm only after the convolutions (%.1f %%, %.1f %%)",
+        mean_at(batch_get(d, &cnn, 1, "error"), B2), mean_at(batch_get(d, &cnn, 2, "error"), B2),
+        mean_at(batch_get(d, &cnn, 3, "error"), B2), mean_at(batch_get(d, &convs, 1, "error"), B2),
+        mean_at(batch_get(d, &convs, 2, "error"), B2), mean_at(batch_get(d, &convs, 3, "error"), B2));
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
         "Networks train in batches of 1 to 128 for %zu to %zu steps: sqrt(128 / batch) times those at batch 128, with the constant "
@@ -238,8 +241,10 @@ void dive_batch_size_draw(const dive *d, plot_figure *f)
         "error "
         "changes when the network runs in training mode, with batches of the training size: only BatchNorm changes. After few steps its "
         "running statistics still lag behind, which increases its error in evaluation mode. At batch 1 BatchNorm has no point where it "
-        "normalizes a hidden unit: one value has no variance, and the module refuses. After a convolution a channel of one image still has "
-        "height times width values, so BatchNorm works there. GroupNorm (GN) normalizes groups of channels or units of one image. The test "
+        "normalizes a hidden unit: the variance of one value is 0, the output would be beta for every input, and the module refuses. After "
+        "a "
+        "convolution a channel of one image still has height times width values, so BatchNorm works there. GroupNorm (GN) normalizes "
+        "groups of channels or units of one image. The test "
         "uses %zu images.",
         batch_steps(d, 1), batch_steps(d, 128), dive_count(f->t, d->seeds, "seed", "seeds"), batch_tested(d));
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s. CNN: %s; a second CNN has norms only after the convolutions. MLP: %s.", d->preprocessing,

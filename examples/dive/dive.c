@@ -69,7 +69,7 @@ void dive_claim_add(dive_claims *c, const dive_claim *claim)
     if (!p || gr_failed(t)) return;
     *p = *claim;
     if (p->too_short && !p->exact) p->verdict = DIVE_SHORT, p->why = p->too_short;
-    if (p->verdict == DIVE_EQUAL) p->why = "a tie: the difference is not larger than the step of the evaluation";
+    if (p->verdict == DIVE_EQUAL) p->why = "a tie: the difference and its interval are within the step of the evaluation";
     if (p->verdict == DIVE_PASS) p->why = NULL;
     const char **const text[] = { &p->statement, &p->source, &p->measured, &p->control, &p->interval, &p->why, &p->too_short };
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) *text[i] = plot_figure_text(c->f, "%s", *text[i] ? *text[i] : "");

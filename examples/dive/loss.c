@@ -252,8 +252,8 @@ static void claim_everywhere(const dive *d, dive_claims *c, size_t arm, const ch
         claim.measured = plot_figure_text(f, "%s%s %s %s, without %s", claim.measured, arch ? ";" : ":", name,
                                           value_text(d, f->t, arch, arm, what, digits), value_text(d, f->t, arch, 0, what, digits));
         claim.interval = plot_figure_text(f, "%s%s%s %s", claim.interval, before, name, dive_interval(f, &p, digits));
-        claim.why = plot_figure_text(f, "%s%s%s: %s%s%s", claim.why, before, name, dive_verdict_name[v[arch]], lacks ? ", " : "",
-                                     lacks ? lacks : "");
+        claim.why = plot_figure_text(f, "%s%s%s: %s%s%s", claim.why, before, name, dive_verdict_text(f, v[arch], &p, "lower"),
+                                     lacks ? ", " : "", lacks ? lacks : "");
     }
     claim.verdict = dive_together(v, DIVE_ARCHS);
     dive_claim_add(c, &claim);
@@ -287,10 +287,9 @@ static void claim_lstm(const dive *d, dive_claims *c)
                           .too_short = too_short(d, c->f, DIVE_LSTM),
                           .seeds = d->seeds,
                           .why = below == DIVE_PASS ? "it needs fewer steps, but the interval of the ratio is not below 0.65"
-                                                    : "the seeds do not show fewer steps",
-                          .verdict = far == DIVE_PASS     ? DIVE_PASS
-                                     : below == DIVE_PASS ? DIVE_DIFFERS
-                                                          : below });
+                                                    : plot_figure_text(c->f, "%s%s", dive_why(c->f, &p, "fewer steps", "more steps"),
+                                                                       far == DIVE_FAIL ? "; more than 0.65 times as many" : ""),
+                          .verdict = dive_in_part(far, below) });
 }
 
 static void claim_cnn(const dive *d, dive_claims *c)

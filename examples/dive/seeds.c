@@ -63,7 +63,8 @@ static dive_verdict below_zero(double difference, double half)
 dive_verdict dive_is_below(const dive_pair *p)
 {
     if (p->seeds < DIVE_SEEDS || isnan(p->difference)) return DIVE_SHORT;
-    return fabs(p->difference) <= p->grid ? DIVE_EQUAL : below_zero(p->difference, p->half);
+    if (fabs(p->difference) + p->half <= p->grid) return DIVE_EQUAL;
+    return fabs(p->difference) <= p->grid ? DIVE_DIFFERS : below_zero(p->difference, p->half);
 }
 
 dive_verdict dive_is_at_most(const dive_pair *p, double most)
@@ -78,14 +79,31 @@ const char *dive_interval(plot_figure *f, const dive_pair *p, int digits)
     return plot_figure_text(f, "%+.*f \xc2\xb1 %.*f", digits, p->difference, digits, p->half);
 }
 
+const char *dive_why(plot_figure *f, const dive_pair *p, const char *below, const char *above)
+{
+    if (p->difference - p->half > 0) return plot_figure_text(f, "the interval of the difference is on the other side of 0: %s", above);
+    const char *const but =
+        p->difference + p->half < 0 ? "the mean difference is within the step of the evaluation" : "the interval includes 0";
+    return plot_figure_text(f, "%s in %zu of %s, but %s", below, p->below, dive_count(f->t, p->seeds, "seed", "seeds"), but);
+}
+
+const char *dive_verdict_text(plot_figure *f, dive_verdict v, const dive_pair *p, const char *below)
+{
+    if (v != DIVE_DIFFERS) return dive_verdict_name[v];
+    return plot_figure_text(f, "%s (%s in %zu of %zu seeds)", dive_verdict_name[v], below, p->below, p->seeds);
+}
+
 dive_verdict dive_together(const dive_verdict *v, size_t n)
 {
     size_t count[DIVE_VERDICTS] = { 0 };
     for (size_t i = 0; i < n; i++) count[v[i]]++;
     for (dive_verdict k = 0; k < DIVE_VERDICTS; k++)
         if (n && count[k] == n) return k;
-    return count[DIVE_SHORT] || !n ? DIVE_SHORT : DIVE_DIFFERS;
+    if (count[DIVE_SHORT] || !n) return DIVE_SHORT;
+    return count[DIVE_FAIL] && !count[DIVE_PASS] ? DIVE_FAIL : DIVE_DIFFERS;
 }
+
+dive_verdict dive_in_part(dive_verdict all, dive_verdict weaker) { return all != DIVE_PASS && weaker == DIVE_PASS ? DIVE_DIFFERS : all; }
 
 const char *dive_too_short(plot_figure *f, dive_budget b)
 {

@@ -205,31 +205,33 @@ typedef struct {
     size_t a, b;
     const char *what;
     double within;    /* for a statement that a is not worse: the bound; 0: a is below b */
-    bool only_counts; /* the statement is about the number of networks: it holds if it does in half of them */
+    bool only_counts; /* the statement is that a is below b in at least half of the networks */
 } comparison;
 
 static void claim(const dive *d, dive_claims *c, comparison x, dive_claim claim)
 {
     plot_figure *const f = c->f;
     dive_verdict v[NETS];
-    size_t holds = 0;
+    size_t holds = 0, may = 0;
     claim.measured = claim.interval = claim.why = "", claim.seeds = d->seeds;
     const int digits = x.what[0] == 'e' ? 2 : 3;
+    const char *const below = x.within > 0 ? "below the other" : "lower";
     for (size_t net = 0; net < NETS; net++) {
         const char *const lacks = too_short(d, f, net), *const name = dive_arch_name[arch_of[net]], *const before = net ? "; " : "";
         const dive_pair p = dive_compare(
             get(d, net, x.a, x.what), get(d, net, x.b, x.what),
             (dive_scale){ .grid = digits == 2 ? 100 / (double)(tests_of(d, net) * 200) : 0.001, .worst = digits == 2 ? 90 : 5 });
         v[net] = lacks ? DIVE_SHORT : x.within > 0 ? dive_is_at_most(&p, x.within) : dive_is_below(&p);
-        holds += v[net] == DIVE_PASS;
+        holds += v[net] == DIVE_PASS, may += v[net] == DIVE_PASS || v[net] == DIVE_DIFFERS;
         claim.measured = plot_figure_text(f, "%s%s%s %s against %s", claim.measured, before, name, dive_number(f->t, p.a, digits),
                                           dive_number(f->t, p.b, digits));
         claim.interval = plot_figure_text(f, "%s%s%s %s", claim.interval, before, name, dive_interval(f, &p, digits));
-        claim.why = plot_figure_text(f, "%s%s%s: %s%s%s", claim.why, before, name, dive_verdict_name[v[net]], lacks ? ", " : "",
-                                     lacks ? lacks : "");
+        claim.why = plot_figure_text(f, "%s%s%s: %s%s%s", claim.why, before, name, dive_verdict_text(f, v[net], &p, below),
+                                     lacks ? ", " : "", lacks ? lacks : "");
     }
     claim.verdict = dive_together(v, NETS);
-    if (x.only_counts && claim.verdict == DIVE_DIFFERS && 2 * holds >= NETS) claim.verdict = DIVE_PASS;
+    if (x.only_counts && claim.verdict != DIVE_SHORT)
+        claim.verdict = 2 * holds >= NETS ? DIVE_PASS : 2 * may < NETS ? DIVE_FAIL : DIVE_DIFFERS;
     dive_claim_add(c, &claim);
 }
 
