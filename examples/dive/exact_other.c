@@ -3,9 +3,12 @@
 
 /* ---- BatchNorm ---- */
 
+/* Two copies of a sample have the statistics of the sample alone, and BatchNorm does not refuse them. */
 static void batch_of_one(gr_tape *t, double *v)
 {
     gr_tensor *one = normal(t, 1, 32, 1, 2, "x");
+    const gr_tensor *const copies = gr_batch_norm(t, gr_cat(t, (gr_tensor *const[]){ one, one }, 2, 0), -1, NULL, NULL, NULL);
+    v[2] = copies ? largest(copies->data, copies->len) : HUGE_VAL;
     const gr_tensor *y = layer_norm(t, one, 1e-5);
     v[1] = y ? largest(y->data, 32) : 0;
     if (gr_failed(t)) return;
@@ -103,11 +106,11 @@ static void tanh_slope(gr_tape *t, double *v)
 static const dive_exact exacts[] = {
     { "batch_of_one",
       batch_of_one,
-      "LayerNorm is defined for a batch of one; BatchNorm is not",
+      "At batch 1 BatchNorm's output is beta for every input, and this library refuses it; LayerNorm normalizes the features",
       "often said; Ba et al. 2016 (LN4)",
-      "BatchNorm refuses it (%.0f of 1); LayerNorm's largest |y| is %.2f",
-      "a single value has no variance",
-      { { 1, 1, false }, { 1, 8, false } } },
+      "BatchNorm refuses it (%.0f of 1); LayerNorm's largest |y| is %.2f; BatchNorm's, for two copies of a sample, is %.1g",
+      "two copies have the mean and the variance 0 of one value; beta 0",
+      { { 1, 1, false }, { 1, 8, false }, { 0, 8, true } } },
     { "batch_of_two",
       batch_of_two,
       "With two samples BatchNorm gives 1 and -1, and a gradient of 0",

@@ -207,6 +207,12 @@ void dive_further_measure(dive *d)
 
 #define GET(...) plot_runs_get(&d->runs, "further", __VA_ARGS__)
 
+/* The mean error in percent on the 500 training images. */
+static double fitted(const dive *d, size_t arm)
+{
+    return dive_mean(GET("small/%s/error", small_name[arm])) - dive_mean(GET("small/%s/gap", small_name[arm]));
+}
+
 void dive_further_draw(const dive *d, plot_figure *f)
 {
     static const char *const head[] = { "setting", "network", "result" };
@@ -217,8 +223,8 @@ void dive_further_draw(const dive *d, plot_figure *f)
         text[n][2] = plot_figure_text(f, "accuracy %.1f %%", dive_mean(GET("sigmoid/%s/accuracy", i ? "BN" : "none")));
     for (size_t i = 0; i < SMALL_ARMS; i++, n++)
         text[n][0] = "500 training images", text[n][1] = small_name[i],
-        text[n][2] = plot_figure_text(f, "test error %.1f %%, gap %.1f points", dive_mean(GET("small/%s/error", small_name[i])),
-                                      dive_mean(GET("small/%s/gap", small_name[i])));
+        text[n][2] = plot_figure_text(f, "test error %.1f %%, error on the training images %.1f %%",
+                                      dive_mean(GET("small/%s/error", small_name[i])), fitted(d, i));
     text[n][0] = "first convolution", text[n][1] = "none";
     text[n++][2] = plot_figure_text(f, "border units are active %.2f times as often, and the variance in the centre is %.1f times as large",
                                     dive_mean(GET("border")), dive_mean(GET("variance")));
@@ -233,7 +239,7 @@ void dive_further_draw(const dive *d, plot_figure *f)
     plot_figure_says(f, PLOT_SAY_NUMBER, "Accuracy of an MLP of eight sigmoid layers: %.1f %% without a norm, %.1f %% with BatchNorm",
                      dive_mean(GET("sigmoid/none/accuracy")), dive_mean(GET("sigmoid/BN/accuracy")));
     plot_figure_says(f, PLOT_SAY_CAPTION,
-                     "The gap is the test error minus the error on the %d training images. The border is the outer %d pixels of the image, "
+                     "The small set has %d training images. The border is the outer %d pixels of the image, "
                      "the centre its "
                      "middle %d by %d. The last line takes a step of the first layer after %d steps, and correlates the changes that it "
                      "makes in the summed "
@@ -276,57 +282,76 @@ static void claim_sigmoids(const dive *d, dive_claims *c)
 static void claim_regularizes(const dive *d, dive_claims *c)
 {
     plot_figure *const f = c->f;
-    const dive_pair gap = dive_compare(GET("small/BN/gap"), GET("small/none/gap"), (dive_scale){ .grid = 0.05, .worst = 90 }),
+    const dive_pair error = dive_compare(GET("small/BN/error"), GET("small/none/error"), (dive_scale){ .grid = 0.05, .worst = 90 }),
                     extra =
                         dive_compare(GET("small/BN/error"), GET("small/BN and dropout/error"), (dive_scale){ .grid = 0.05, .worst = 90 });
-    const dive_verdict v[] = { dive_is_below(&gap), dive_is_at_most(&extra, 0.5) };
+    const dive_verdict v[] = { dive_is_below(&error), dive_is_at_most(&extra, 0.5) };
     dive_claim_add(
-        c, &(dive_claim){
-               .statement = "BatchNorm regularizes: the gap between test and training is smaller, and dropout gains nothing more",
-               .source = "Ioffe, Szegedy 2015, section 3.4 (BN7; the bound of 0.5 points is ours)",
-               .measured = plot_figure_text(f,
-                                            "gap %.2f points with BN, %.2f without, %.2f with dropout; test error %.2f %% with BN, %.2f %% "
-                                            "with BN and dropout, %.2f %% with dropout",
-                                            gap.a, gap.b, dive_mean(GET("small/dropout/gap")), extra.a, extra.b,
-                                            dive_mean(GET("small/dropout/error"))),
-               .control = "no norm; BN with dropout 0.5",
-               .interval = plot_figure_text(f, "gap %s; error, BN minus both %s", dive_interval(f, &gap, 2), dive_interval(f, &extra, 2)),
-               .seeds = d->seeds,
-               .too_short = dive_too_short(f, (dive_budget){ d->seeds, small_steps(d), DIVE_STEPS, extra.a, 45, "error in percent" }),
-               .verdict = dive_together(v, 2),
-               .why = plot_figure_text(f, "smaller gap: %s; dropout gains at most 0.5 points: %s", dive_verdict_name[v[0]],
-                                       dive_verdict_name[v[1]]) });
+        c,
+        &(dive_claim){
+            .statement = "BatchNorm regularizes: of networks that fit 500 images its test error is lower, and dropout gains nothing more",
+            .source = "Ioffe, Szegedy 2015, section 3.4 (BN7; the bound of 0.5 points is ours)",
+            .measured = plot_figure_text(f,
+                                         "test error %.2f %% with BN, %.2f %% without, %.2f %% with BN and dropout, %.2f %% with dropout; "
+                                         "error on the training images %.1f, %.1f, %.1f, %.1f %%",
+                                         error.a, error.b, extra.b, dive_mean(GET("small/dropout/error")), fitted(d, 1), fitted(d, 0),
+                                         fitted(d, 3), fitted(d, 2)),
+            .control = "no norm; BN with dropout 0.5",
+            .interval = plot_figure_text(f, "BN minus none %s; BN minus both %s", dive_interval(f, &error, 2), dive_interval(f, &extra, 2)),
+            .seeds = d->seeds,
+            .too_short = dive_too_short(f, (dive_budget){ d->seeds, small_steps(d), DIVE_STEPS, extra.a, 45, "error in percent" }),
+            .verdict = dive_together(v, 2),
+            .why = plot_figure_text(f, "lower error: %s; dropout gains at most 0.5 points: %s", dive_verdict_name[v[0]],
+                                    dive_verdict_name[v[1]]) });
 }
 
 static void claim_places(const dive *d, dive_claims *c)
 {
     const dive_pair variance = dive_compare(dive_constant(c->f->t, d->seeds, 2), GET("variance"), (dive_scale){ .grid = 0 }),
-                    relu = dive_compare(GET("changes/tanh"), GET("changes/ReLU"), (dive_scale){ .grid = 0 });
+                    active = dive_compare(GET("border"), dive_constant(c->f->t, d->seeds, 0.5), (dive_scale){ .grid = 0 });
+    const dive_verdict v[] = { dive_is_below(&variance), dive_is_below(&active) };
     dive_claim_add(
-        c, &(dive_claim){ .statement = "In a convolutional network units at the border have other statistics: the variance of their inputs "
-                                       "is at most half of that in the centre",
-                          .source = "Ba et al. 2016, section 6.7, a conjecture (LN16; the bound is ours)",
-                          .measured = plot_figure_text(
-                              c->f, "variance in the centre %.1f times that at the border; border units are active %.2f times as often",
-                              variance.b, dive_mean(GET("border"))),
-                          .control = "after training without a norm",
-                          .interval = plot_figure_text(c->f, "2 minus the ratio %s", dive_interval(c->f, &variance, 1)),
-                          .seeds = d->seeds,
-                          .too_short = dive_too_short(c->f, (dive_budget){ d->seeds, border_steps(d), DIVE_STEPS, 0, 0, "" }),
-                          .verdict = dive_is_below(&variance),
-                          .why = "the ratio is not shown to be above 2" });
+        c,
+        &(dive_claim){ .statement = "In a convolutional network units at the border are rarely active and have other statistics: they are "
+                                    "active at most half as often as in the centre, and their inputs have at most half the variance",
+                       .source = "Ba et al. 2016, section 6.7, a conjecture (LN16; the bounds are ours)",
+                       .measured = plot_figure_text(
+                           c->f, "variance in the centre %.1f times that at the border; border units are active %.2f times as often",
+                           variance.b, active.a),
+                       .control = "after training without a norm",
+                       .interval = plot_figure_text(c->f, "active, minus 0.5 %s; 2 minus the ratio of the variances %s",
+                                                    dive_interval(c->f, &active, 2), dive_interval(c->f, &variance, 1)),
+                       .seeds = d->seeds,
+                       .too_short = dive_too_short(c->f, (dive_budget){ d->seeds, border_steps(d), DIVE_STEPS, 0, 0, "" }),
+                       .verdict = dive_together(v, 2),
+                       .why = plot_figure_text(c->f, "active at most half as often: %s; at most half the variance: %s",
+                                               dive_verdict_name[v[1]], dive_verdict_name[v[0]]) });
+}
+
+static void claim_changes(const dive *d, dive_claims *c)
+{
+    const plot_record *const relu = GET("changes/ReLU");
+    const dive_pair some = dive_compare(dive_constant(c->f->t, d->seeds, 0.2), relu, (dive_scale){ .grid = 0 }),
+                    tanh = dive_compare(GET("changes/tanh"), relu, (dive_scale){ .grid = 0 }),
+                    linear = dive_compare(GET("changes/linear"), relu, (dive_scale){ .grid = 0 });
+    const dive_verdict v[] = { dive_is_below(&some), dive_is_below(&tanh), dive_is_below(&linear) };
     dive_claim_add(
         c, &(dive_claim){
                .statement = "A step of one layer makes correlated changes in the summed inputs of the next, most of all with ReLU",
-               .source = "Ba et al. 2016, section 3",
+               .source = "Ba et al. 2016, section 3 (the bound of 0.2 is ours)",
                .measured = plot_figure_text(c->f, "mean |r| of the changes of two units %.3f with ReLU, %.3f with tanh, %.3f linear",
-                                            relu.b, relu.a, dive_mean(GET("changes/linear"))),
-               .control = "tanh",
-               .interval = plot_figure_text(c->f, "tanh minus ReLU %s", dive_interval(c->f, &relu, 3)),
+                                            tanh.b, tanh.a, linear.a),
+               .control = "0.2 or more; tanh; linear units",
+               .interval = plot_figure_text(c->f, "0.2 minus ReLU %s; tanh minus ReLU %s; linear minus ReLU %s",
+                                            dive_interval(c->f, &some, 3), dive_interval(c->f, &tanh, 3), dive_interval(c->f, &linear, 3)),
                .seeds = d->seeds,
                .too_short = dive_too_short(c->f, (dive_budget){ .seeds = d->seeds }),
-               .verdict = dive_is_below(&relu),
-               .why = "the changes are correlated, but not more with ReLU than with tanh" });
+               .verdict = dive_together(v, 3),
+               .why = plot_figure_text(c->f, "correlated with ReLU: %s; more than with tanh: %s; more than with linear units: %s",
+                                       dive_verdict_name[v[0]], dive_verdict_name[v[1]], dive_verdict_name[v[2]]) });
 }
 
-void dive_further_claims(const dive *d, dive_claims *c) { claim_sigmoids(d, c), claim_regularizes(d, c), claim_places(d, c); }
+void dive_further_claims(const dive *d, dive_claims *c)
+{
+    claim_sigmoids(d, c), claim_regularizes(d, c), claim_places(d, c), claim_changes(d, c);
+}
