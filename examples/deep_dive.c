@@ -302,7 +302,7 @@ static void write_page(dive *d, plot_figure *const *figure, size_t n, const char
             "batches from the same initial weights, and this page shows what happens inside them. It is for people who train networks or "
             "teach how to. %s The command at the end of the page measured every number. Each claim has a verdict. PASS: it holds here. "
             "FAIL: it "
-            "does not. DIFFERS: only a part of it holds, or less than it states, or the seeds do not agree. EQUAL: the two networks that "
+            "does not. DIFFERS: only a part of it holds, or less than it states, or the seeds do not decide. EQUAL: the two networks that "
             "it "
             "compares differ by less than the evaluation can show. TOO SHORT: these runs cannot tell. In all figures none, BN and LN are "
             "no "

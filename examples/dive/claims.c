@@ -122,13 +122,17 @@ void dive_claims_draw(const dive *d, plot_figure *f)
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
         "%zu statements are mathematical and must hold on every machine, apart from rounding; those about an expected value are measured "
-        "with the number of random draws that the table gives, and must hold within a bound. The others are about training, and were "
-        "measured in the runs of this page only. A comparison takes the difference between two networks in each seed, and the interval of "
+        "with the number of random draws that the table gives, and must hold within a bound. The others were "
+        "measured in the runs of this page only. Those about networks before training, and those about times, compare a mean with the "
+        "bounds in the column Compared with, without an interval. Those about training compare networks. A comparison takes the difference "
+        "between two networks in each seed, and the interval of "
         "95 %% of its mean over the seeds (Student's t). PASS: the statement holds, and the interval does not include 0. FAIL: it does not "
-        "hold here. DIFFERS: it holds only in part, by less than stated, or the interval includes 0. EQUAL: the difference is not larger "
-        "than the step of the evaluation. TOO SHORT: there is no verdict, because there were fewer seeds or steps than the claim needs, or "
+        "hold here: an interval is on the other side of 0, and no part of the statement holds. DIFFERS: it holds only in part, by less "
+        "than "
+        "stated, or the interval includes 0. EQUAL: the difference and its interval are within the step of the evaluation. TOO SHORT: "
+        "there is no verdict, because there were fewer seeds or steps than the claim needs, or "
         "the networks had learned too little. The last column says why. Codes such as LN1 number the claims of the papers.%s",
         exact, missing ? " The last rows name the figures that were not measured with these settings." : "");
-    plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; %s; each figure describes its networks.", d->preprocessing,
-                     dive_count(f->t, d->seeds, "seed", "seeds"));
+    plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; at most %s, and each row names its own number; each figure describes its networks.",
+                     d->preprocessing, dive_count(f->t, d->seeds, "seed", "seeds"));
 }
