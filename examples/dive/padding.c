@@ -1,9 +1,9 @@
-/* examples/dive/padding.c - figure "padding": BatchNorm's statistics against the share of padding, with and without sequence lengths, and
- * LayerNorm for comparison.
+/* examples/dive/padding.c - figure "padding": how padding changes BatchNorm's statistics, with and without lengths, and LayerNorm.
  *
  * The words keep their bits, and only the padding grows, so padding is the cause of every change. Records, where WAYS are none, BN, BN with
- * lengths and LN: "share" [shares]; "mean", "deviation", "out", "alone" [WAYS, shares] of feature one; "lesson" [WAYS, words],
- * "lesson/statistics" [2, 2]; "look/share" [looks], "look" [WAYS, looks] of the first seed, "look/rise" [seeds]: BN's last loss minus its first; "train/share" [paddings], "train" [WAYS, paddings]. */
+ * lengths and LN: "share" [shares]; "mean", "deviation", "out", "alone" [WAYS, shares] of feature one; "lesson" [WAYS, words], "lesson/statistics"
+ * [2, 2]; "look/share" [looks], "look" [WAYS, looks], a mean over the seeds, "look/rise" [seeds]: BN's last loss minus its first; "train/share"
+ * [paddings], "train" [WAYS, paddings]. */
 #include "core/op.h"
 #include "examples/dive/seeds.h"
 #include "examples/kit/names.h"
@@ -199,10 +199,10 @@ static bool go_on(kit_arms *a, size_t step, bool evaluated)
     return dive_tick(l->d, l->begun + l->share * (double)step / (double)a->steps, "names, %zu more padding", l->extra);
 }
 
-/* The loss of a trained arm on one batch with more and more padding, with batch statistics as in training. */
-static void measure_looks(lesson *l, kit_arms *a, double *rise, bool puts)
+/* Add the loss of the trained arms on one batch with more and more padding, divided by the number of seeds, to mean. Batch statistics are used. */
+static void measure_looks(lesson *l, kit_arms *a, double *rise, double mean[WAYS][LOOKS], double share[LOOKS])
 {
-    double loss[WAYS][LOOKS] = { { 0 } }, share[LOOKS] = { 0 };
+    double loss[WAYS][LOOKS] = { { 0 } };
     for (size_t k = 0; k < LOOKS; k++) {
         size_t samples, real = 0;
         l->extra = k * KIT_NAMES_EXTRA / (LOOKS - 1);
@@ -216,18 +216,18 @@ static void measure_looks(lesson *l, kit_arms *a, double *rise, bool puts)
             loss_of(&a->arm[w], c, &score);
             gr_tape_recover(t); /* restores the running statistics */
             gr_tape_set_recording(t, true);
-            loss[w][k] = kit_loss(&score);
+            loss[w][k] = kit_loss(&score), mean[w][k] += loss[w][k] / (double)l->d->seeds;
         }
     }
     *rise = loss[PLAIN][LOOKS - 1] - loss[PLAIN][0];
-    if (puts) dive_put(l->d, GR_SHAPE(LOOKS), share, "look/share"), dive_put(l->d, GR_SHAPE(WAYS, LOOKS), loss[0], "look");
 }
 
 static void measure_training(dive *d)
 {
     int which[BATCH];
     kit_names names = kit_names_open(d->r->tape, NULL, BATCH);
-    double tested[WAYS][PADDINGS] = { { 0 } }, share[PADDINGS] = { 0 }, *const rise = dive_blank(d, d->seeds);
+    double tested[WAYS][PADDINGS] = { { 0 } }, share[PADDINGS] = { 0 }, look[WAYS][LOOKS] = { { 0 } }, padded[LOOKS] = { 0 };
+    double *const rise = dive_blank(d, d->seeds);
     for (size_t k = 0; k < PADDINGS + d->seeds - 1 && !gr_failed(d->r->tape) && !kit_interrupted(); k++) { /* later seeds: p 0 */
         const size_t p = k < PADDINGS ? k : 0, seed = k < PADDINGS ? 0 : k + 1 - PADDINGS;
         speller speller_of[WAYS];
@@ -242,13 +242,14 @@ static void measure_training(dive *d)
                 for (size_t i = (next_names(&l, true, b, &n), n); i-- > 0;) real += (size_t)names.length[i];
             share[p] = 100 * (1 - (double)real / (double)all);
             for (int w = 0; w < WAYS && !seed; w++) tested[w][p] = a.arm[w].diverged ? (double)NAN : kit_loss(&a.arm[w].tested);
-            if (p == 0) measure_looks(&l, &a, &rise[seed], !seed);
+            if (p == 0) measure_looks(&l, &a, &rise[seed], look, padded);
         }
         kit_arms_free(&a);
     }
     kit_names_free(&names);
-    dive_put(d, GR_SHAPE(PADDINGS), share, "train/share");
-    dive_put(d, GR_SHAPE(WAYS, PADDINGS), tested[0], "train"), dive_put(d, GR_SHAPE(d->seeds), rise, "look/rise");
+    dive_put(d, GR_SHAPE(PADDINGS), share, "train/share"), dive_put(d, GR_SHAPE(WAYS, PADDINGS), tested[0], "train");
+    dive_put(d, GR_SHAPE(LOOKS), padded, "look/share"), dive_put(d, GR_SHAPE(WAYS, LOOKS), look[0], "look");
+    dive_put(d, GR_SHAPE(d->seeds), rise, "look/rise");
 }
 
 void dive_padding_measure(dive *d)
@@ -312,7 +313,7 @@ void dive_padding_draw(const dive *d, plot_figure *f)
         { "Deviation that is divided by", NULL, "padding, %", "deviation", "share", "deviation" },
         { "One real word after the norm", "in training", "padding, %", "feature one, after the norm", "share", "out" },
         { "The same word without padding", "in evaluation", "padding in training, %", "feature one, after the norm", "share", "alone" },
-        { "A trained network, the same names", "with batch statistics", "padding, %", "loss, nats per letter", "look/share", "look" },
+        { "A trained network, the same names", "with batch statistics", "padding, %", "mean loss, nats per letter", "look/share", "look" },
         { "Trained on padded names", "in evaluation", "padding in training, %", "test loss, nats per letter", "train/share", "train" },
     };
     f->title = "Padding changes BatchNorm", f->columns = 3;
@@ -368,10 +369,10 @@ static void claim_trained(const dive *d, dive_claims *c)
     dive_claim claim = { .statement = "More padding raises the loss of a trained network with BatchNorm in training mode",
                          .source = taught };
     claim.measured =
-        plot_figure_text(f, "loss of the same names: %.3f with %.0f %% padding, %.3f with %.0f %%; LN %.3f and %.3f",
+        plot_figure_text(f, "mean loss of the same names: %.3f with %.0f %% padding, %.3f with %.0f %%; LN %.3f and %.3f",
                          value(d, "look", PLAIN * LOOKS), value(d, "look/share", 0), value(d, "look", PLAIN * LOOKS + LOOKS - 1),
                          value(d, "look/share", LOOKS - 1), value(d, "look", LAYER * LOOKS), value(d, "look", LAYER * LOOKS + LOOKS - 1));
-    claim.control = "the same names with lengths, with LayerNorm and without a norm", claim.why = "the seeds do not show that it rises";
+    claim.control = "the same names with lengths, with LayerNorm and without a norm", claim.why = dive_why(f, &rise, "higher", "lower");
     claim.interval = plot_figure_text(f, "minus the rise %s", dive_interval(f, &rise, 3)), claim.seeds = rise.seeds;
     claim.too_short = dive_too_short(f, (dive_budget){ .seeds = rise.seeds }), claim.verdict = dive_is_below(&rise);
     dive_claim_add(c, &claim);
