@@ -1,4 +1,4 @@
-/* tests/test_dive_measured.c - runs of a few steps have no verdict; numbers that the deep dive measures before training. */
+/* tests/test_dive_measured.c - runs of a few steps have no verdict; verdicts of planted records; numbers that the deep dive measures before training. */
 #include "examples/dive/gradient_flow.h"
 #include "examples/dive/seeds.h"
 #include "tests/test.h"
@@ -97,6 +97,61 @@ TEST(a_claim_about_half_of_the_networks)
     }
 }
 
+/* The claim that BatchNorm is worse than no norm at batch 2, and CC4, from planted test errors: both judge also the CNN with norms after
+ * convolutions only. With norms in hidden layers BatchNorm is worse, and a batch of 2 costs it five times as much as GroupNorm. */
+TEST(claims_at_batch_2_judge_both_places_of_the_norms)
+{
+    static const struct {
+        double bn, gn; /* after convolutions only, where no norm has 30 % and batch 32 has 5 % */
+        dive_verdict worse, three;
+    } planted[] = { { 50, 10, DIVE_PASS, DIVE_PASS }, { 10, 10, DIVE_DIFFERS, DIVE_DIFFERS } };
+    for (size_t k = 0; k < COUNT(planted); k++) {
+        kit_run r;
+        kit_options o = { .seed = 42, .quiet = true };
+        dive d = start(&r, &o, DIVE_QUICK, 3);
+        d.figure = "batch_size";
+        for (size_t n = 0; n < 3; n++)
+            for (size_t i = 0; i < 4; i++) {
+                static const char *const net[] = { "cnn", "convs", "mlp" }, *const arm[] = { "none", "BN", "LN", "GN" };
+                const double hidden[] = { 30, 60, 20, 16 }, convs[] = { 30, planted[k].bn, 20, planted[k].gn };
+                double error[18], loss[18];
+                for (size_t j = 0; j < 18; j++)
+                    error[j] = j % 6 == 1 ? (n == 1 ? convs : hidden)[i] + (double)(j / 6) / 10 : 5, loss[j] = 0.5;
+                dive_put(&d, GR_SHAPE(3, 6), error, "%s/%s/error", net[n], arm[i]);
+                dive_put(&d, GR_SHAPE(3, 6), loss, "%s/%s/tested", net[n], arm[i]);
+            }
+        dive_claims c = { .f = plot_figure_new(r.tape, "batch_size", "") };
+        dive_batch_size_claims(&d, &c);
+        const dive_claim *const worse = claim_of(&c, "unstable"), *const three = claim_of(&c, "CC4");
+        if (worse->verdict != planted[k].worse) fail_msg("case %zu is %s: %s", k, dive_verdict_name[worse->verdict], worse->why);
+        if (three->verdict != planted[k].three) fail_msg("case %zu is %s: %s", k, dive_verdict_name[three->verdict], three->why);
+        end(&r, &d);
+    }
+}
+
+/* LN16: a lower variance alone is a part of the statement; the units must also be active at most half as often. */
+TEST(border_units_must_be_rarely_active)
+{
+    static const struct {
+        double active, variance;
+        dive_verdict verdict;
+    } planted[] = { { 0.3, 18, DIVE_PASS }, { 0.85, 18, DIVE_DIFFERS }, { 0.85, 1.1, DIVE_FAIL } };
+    for (size_t k = 0; k < COUNT(planted); k++) {
+        kit_run r;
+        kit_options o = { .seed = 42, .quiet = true };
+        dive d = start(&r, &o, DIVE_QUICK, 3);
+        const double a = planted[k].active, v = planted[k].variance;
+        d.figure = "further";
+        dive_put(&d, GR_SHAPE(3), ((double[]){ a, a + 0.01, a - 0.01 }), "border");
+        dive_put(&d, GR_SHAPE(3), ((double[]){ v, v + 0.1, v - 0.1 }), "variance");
+        dive_claims c = { .f = plot_figure_new(r.tape, "further", "") };
+        dive_further_claims(&d, &c);
+        const dive_claim *const is = claim_of(&c, "LN16");
+        if (is->verdict != planted[k].verdict) fail_msg("case %zu is %s: %s", k, dive_verdict_name[is->verdict], is->why);
+        end(&r, &d);
+    }
+}
+
 /* BN3: a rate 5 times as large needs more than the step of the rates, which is a factor of 3.3, above 5. */
 TEST(a_ratio_of_rates_is_known_up_to_their_step)
 {
@@ -148,6 +203,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_few_steps_give_no_verdict),
         cmocka_unit_test(a_claim_about_half_of_the_networks),
+        cmocka_unit_test(claims_at_batch_2_judge_both_places_of_the_norms),
+        cmocka_unit_test(border_units_must_be_rarely_active),
         cmocka_unit_test(a_ratio_of_rates_is_known_up_to_their_step),
         cmocka_unit_test(recurrent_batch_norm_keeps_the_gradient_as_recorded),
     };

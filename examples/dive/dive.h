@@ -16,7 +16,7 @@
     F(sphere, 1, "activations in space before and after LayerNorm: four units on a sphere, 64 units on three principal axes") \
     F(invariance, 1, "scales and shifts of weights, inputs and one case: how far outputs and gradients move with four norms") \
     F(epsilon, 1, "epsilon from 0 to 0.1: output, gradient and error on nearly constant, constant and normal rows") \
-    F(batch_size, 16, "BatchNorm, LayerNorm and GroupNorm at batches of 1 to 128: test error, and training mode against evaluation mode") \
+    F(batch_size, 19, "BatchNorm, LayerNorm and GroupNorm at batches of 1 to 128: test error, and training mode against evaluation mode") \
     F(padding, 2, "BatchNorm's statistics against the share of padding, with and without lengths, and LayerNorm") \
     F(hidden_dynamics, 5, "percentiles of the pre-activations, over training and over time; a recurrence without input") \
     F(gradient_flow, 24, "norms of the gradient over layers, blocks and time steps, before and during training: where it vanishes or explodes") \
