@@ -158,6 +158,21 @@ TEST(gates_make_the_state_that_follows)
     assert_int_equal(kit_run_end(&r), 0);
 }
 
+TEST(layer_norm_keeps_the_grey_values_of_single_pixels)
+{
+    gr_real grey[KIT_PIXELS], dark[KIT_PIXELS];
+    for (size_t i = 0; i < KIT_PIXELS; i++) grey[i] = (gr_real)(0.1 + 0.8 * (double)(i % 7) / 6), dark[i] = grey[i] / 4;
+    const dive_spec spec = { .arch = DIVE_LSTM, .hidden = 9, .pooled = 4 };
+    kit_arm arm = built(&spec, GR_NORM_LAYER);
+    const gr_tensor *const y = dive_logits(&arm, &(kit_batch){ .n = 1, .pixels = grey }),
+                           *const other = dive_logits(&arm, &(kit_batch){ .n = 1, .pixels = dark });
+    double most = 0;
+    assert_ok(arm.tape);
+    for (size_t i = 0; i < y->len; i++) most = fmax(most, fabs((double)(y->data[i] - other->data[i])));
+    assert_true(most > 0.01);
+    unbuild(&arm);
+}
+
 static void assert_all(const gr_tensor *x, double value)
 {
     for (size_t i = 0; i < x->len; i++) assert_true(fabs((double)x->data[i] - value) < 1e-6);
@@ -312,8 +327,12 @@ TEST(a_spec_is_written_in_words)
                         "constant, batch 32");
     assert_string_equal(
         dive_spec_text(f, &(dive_spec){ .arch = DIVE_MLP, .hidden = 5, .depth = 7, .logits = true, .sgd = true, .lr = 0.1 }, 1),
-        "784-7 times 5-10, ReLU, norm before ReLU on the hidden layers and on the logits, He's weights, biases 0, SGD, learning rate "
-        "0.1 constant, batch 1");
+        "784, then 7 layers of 5, then 10, ReLU, norm before ReLU on the hidden layers and on the logits, He's weights, biases 0, SGD, learning "
+        "rate 0.1 constant, batch 1");
+    assert_string_equal(dive_spec_text(f, &(dive_spec){ .arch = DIVE_MLP, .hidden = 5, .curve = gr_sigmoid, .bare = true }, 0),
+                        "784-5-5-10, sigmoid, no norm, He's weights, biases 0, Adam, learning rate 0.001 constant, batch 0");
+    assert_string_equal(dive_spec_text(f, &(dive_spec){ .arch = DIVE_CNN, .hidden = 4, .lr = (double)NAN, .bare = true }, 0),
+                        "conv4-pool-conv8-pool-fc32-fc10, no norm, uniform weights and biases, Adam");
     assert_string_equal(
         dive_spec_text(f, &(dive_spec){ .arch = DIVE_TRANSFORMER, .lr = (double)NAN, .post = true }, 0),
         "causal Transformer on characters, 2 blocks of 32, 4 heads, post-norm, GELU, windows of 32, PyTorch's initial values, Adam");
@@ -326,6 +345,7 @@ int main(void)
         cmocka_unit_test(arms_start_from_the_same_weights),
         cmocka_unit_test(the_learning_rate_warms_up),
         cmocka_unit_test(gates_make_the_state_that_follows),
+        cmocka_unit_test(layer_norm_keeps_the_grey_values_of_single_pixels),
         cmocka_unit_test(gain_shift_and_scale_reach_their_parameters),
         cmocka_unit_test(bits_do_not_depend_on_threads),
         cmocka_unit_test(activations_inside_a_model_can_be_read),

@@ -39,6 +39,25 @@ static plot_figure *in_parts(gr_tape *t)
     return f;
 }
 
+TEST(a_series_of_dots_has_a_dot_in_the_key)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    char path[] = "/tmp/gradus-key-XXXXXX";
+    const int file = mkstemp(path);
+    assert_true(file >= 0), close(file);
+    plot_figure *const f = plot_figure_new(t, "f", "F");
+    plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = "P" });
+    plot_series_add(p, &(plot_series){ .name = "a", .ink = PLOT_INK_LN, .mark = PLOT_DOTS, .n = 3, .x = x, .y = x });
+    plot_series_add(p, &(plot_series){ .name = "b", .ink = PLOT_INK_BN, .n = 3, .x = x, .y = x });
+    assert_true(plot_page_write(t, path, &(plot_page){ .title = "T" }, &f, 1));
+    kit_bytes page = kit_file_read(t, path, 1 << 24);
+    assert_non_null(page.data);
+    assert_parts(page.data, (const char *const[]){ "<ul class=\"key\">", "<circle class=\"dot ln\"", "a</li>", "<path class=\"curve bn\"", "b</li></ul>", NULL });
+    kit_bytes_free(t, &page), assert_int_equal(unlink(path), 0);
+    assert_parts(written(plot_figure_svg, f), (const char *const[]){ "<circle class=\"dot ln\"", "a</text>", "<path class=\"curve bn\"", "b</text>", NULL });
+    gr_tape_free(t);
+}
+
 TEST(parts_have_their_keys_in_the_page_and_in_the_drawing)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -101,6 +120,7 @@ TEST(another_axis_of_x_stands_beside_the_first)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_series_of_dots_has_a_dot_in_the_key),
         cmocka_unit_test(parts_have_their_keys_in_the_page_and_in_the_drawing),
         cmocka_unit_test(a_figure_has_few_parts_and_the_first_may_have_a_heading),
         cmocka_unit_test(another_axis_of_x_stands_beside_the_first),

@@ -64,9 +64,9 @@ const char *const dive_missing[DIVE_MISSING][3] = {
     { "LN11", "DRAW on binarized MNIST: 82.36 to 82.09 nats after 200 epochs", "there is no DRAW here" },
     { "LN12", "Order embeddings: recall at 1 rises from 46.6 to 48.5", "it needs images with captions and a trained image network" },
     { "BN1", "Three layers of 100 sigmoids: BatchNorm is ahead after 1,000 and after 50,000 steps",
-      "50,000 steps are not in the runs; hidden_dynamics trains this network for fewer steps at a larger learning rate" },
+      "50,000 steps are not in the runs; the figure \"Dynamics of pre-activations\" trains this network for fewer steps at a larger learning rate" },
     { "RB4", "Recurrent BatchNorm with gamma 0.01 or less is unstable",
-      "the paper gives no bound to judge; gradient_flow shows gamma 0.01" },
+      "the paper gives no bound to judge; the figure \"Gradient flow over layers and time\" shows gamma 0.01" },
     { "RB8", "Recurrent BatchNorm should not normalize the update of the cell", "the library's LSTM has the paper's placement only" },
 };
 

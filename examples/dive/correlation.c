@@ -294,8 +294,10 @@ static void says(const dive *d, plot_figure *f)
         "change |r|: before training its MLP has the same |r| as the one without a norm, and later differences are learned. LayerNorm "
         "removes each image's mean and scale, which changes r without any learning. The grey line shows this effect alone: the values of "
         "the network without a norm, normalized by LayerNorm. In the MLP mean |r| goes from %.3f to %.3f without a norm and from %.3f to "
-        "%.3f with LayerNorm, and the grey line ends at %.3f: %s. Rows of mean zero also force the mean of r to about -1/(H-1).%s",
-        (int)SHOWN, first_of(d, MLP, 0, ABS_R), none, first_of(d, MLP, 2, ABS_R), ln, control, beyond, blank);
+        "%.3f with LayerNorm, and the grey line ends at %.3f: %s. Rows of mean zero also force the mean of r to about -1/(H-1). The maps show the first seed; "
+        "curves are means over %s for the MLP and %s for the LSTM.%s",
+        (int)SHOWN, first_of(d, MLP, 0, ABS_R), none, first_of(d, MLP, 2, ABS_R), ln, control, beyond, dive_count(f->t, d->seeds, "seed", "seeds"),
+        dive_count(f->t, lstms_of(d), "seed", "seeds"), blank);
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; %s; %s, clip 1.", d->preprocessing, mlp_text, lstm_text);
 }
 

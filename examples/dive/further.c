@@ -25,7 +25,7 @@ static dive_spec sigmoid_spec(const dive *d)
 }
 static dive_spec small_spec(const dive *d) { return (dive_spec){ .arch = DIVE_MLP, .hidden = dive_pick(d, 8, 128, 256) }; }
 static size_t border_steps(const dive *d) { return dive_pick(d, 3, DIVE_STEPS, 600); }
-static dive_spec cnn_spec(void) { return (dive_spec){ .arch = DIVE_CNN, .hidden = 8 }; }
+static dive_spec cnn_spec(void) { return (dive_spec){ .arch = DIVE_CNN, .hidden = 8, .bare = true }; }
 
 /* ==== Measuring ==== */
 
@@ -248,10 +248,10 @@ void dive_further_draw(const dive *d, plot_figure *f)
                      dive_count(f->t, d->seeds, "seed", "seeds"));
     const dive_spec deep = sigmoid_spec(d), small = small_spec(d), cnn = cnn_spec();
     plot_figure_says(f, PLOT_SAY_SETTINGS,
-                     "%s. Sigmoids instead of ReLU: %s, %zu steps. Small set, dropout 0.5: %s, %zu steps. %s. Changes: 784-64-64-10, SGD, "
-                     "learning rate 0.1.",
+                     "%s. Eight sigmoid layers: %s, %zu steps. Small set, dropout 0.5: %s, %zu steps. Border: %s, %zu steps. Changes: "
+                     "784-64-64-10, no norm, SGD, learning rate 0.1, %d steps, batch 32.",
                      d->preprocessing, dive_spec_text(f, &deep, 32), sigmoid_steps(d), dive_spec_text(f, &small, 50), small_steps(d),
-                     dive_spec_text(f, &cnn, 32));
+                     dive_spec_text(f, &cnn, 32), border_steps(d), (int)STEP);
 }
 
 /* ==== Claims ==== */

@@ -256,6 +256,8 @@ void dive_gamma_beta_draw(const dive *d, plot_figure *f)
     const plot_record *const steps = get(d, "steps");
     const range ln = range_of(d, 2, GAMMAS, 0, BETAS - 1), bn = range_of(d, 1, GAMMAS, 0, BETAS - 1), ln0 = range_of(d, 2, 3, 1, 1),
                 bn0 = range_of(d, 1, 3, 1, 1);
+    const plot_record *const trained = get(d, "LN/whole");
+    const char *const seeds = dive_count(f->t, trained ? trained->shape.dim[0] : 0, "seed", "seeds");
     f->title = "Initial gamma and beta";
     f->columns = 3;
     plot_figure_says(f, PLOT_SAY_QUESTION, "A norm learns its gamma and beta: do their initial values matter?");
@@ -267,18 +269,18 @@ void dive_gamma_beta_draw(const dive *d, plot_figure *f)
     draw_shapes(d, f);
     plot_figure_says(
         f, PLOT_SAY_NUMBER,
-        "Between gamma 0.1, 0.5 and 1 the mean training loss differs by up to %.2f nats with BatchNorm and %.2f nats with LayerNorm",
-        bn0.high - bn0.low, ln0.high - ln0.low);
+        "Between gamma 0.1, 0.5 and 1 the mean training loss differs by up to %.2f nats with BatchNorm and %.2f nats with LayerNorm (%s)",
+        bn0.high - bn0.low, ln0.high - ln0.low, seeds);
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
         "An LSTM reads digits row by row. Its norms start with four gammas and three betas; beta is added to the bias of its gates and to "
-        "beta of the cell's norm. The mean loss over %g steps is %s with LayerNorm and %s with recurrent BatchNorm; "
-        "in the maps dark means lower. A larger gamma moves the inputs of tanh to where it is flatter: its mean slope is %.2f for inputs "
+        "beta of the cell's norm. The mean loss over %g steps and %s is %s with LayerNorm and %s with recurrent BatchNorm, and %.2f is the "
+        "loss of guessing; in the maps dark means lower. A larger gamma moves the inputs of tanh to where it is flatter: its mean slope is %.2f for inputs "
         "of deviation 0.5 and %.2f for 1. The histograms show the pre-activations after LayerNorm in the first hidden layer of an MLP "
-        "with He's weights, for test images. ReLU sets values below 0 to 0; tanh is saturated beyond -2 and 2, where its slope is below "
-        "0.07.",
-        steps ? steps->values[steps->n - 1] : (double)NAN, range_text(f, ln, 2), range_text(f, bn, 2), dive_tanh_slope(0.5),
-        dive_tanh_slope(1));
+        "with He's weights, for test images. ReLU sets values below 0 to 0; tanh is saturated beyond -2 and 2, where its slope is at "
+        "most %.3f.",
+        steps ? steps->values[steps->n - 1] : (double)NAN, seeds, range_text(f, ln, 2), range_text(f, bn, 2), DIVE_GUESSING, dive_tanh_slope(0.5),
+        dive_tanh_slope(1), 1 - tanh(2) * tanh(2));
     plot_figure_says(
         f, PLOT_SAY_SETTINGS,
         "%s. LSTM of %zu units: Adam, learning rate 0.002, clip 1, batch 32, PyTorch's uniform initial weights and biases, forget bias +1.",

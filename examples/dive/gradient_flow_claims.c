@@ -273,7 +273,7 @@ static void claim_long(const dive *d, dive_claims *c)
                                      .source = "often said",
                                      .measured = plot_figure_text(c->f, "196 pixels, %zu steps: test loss LN %.3f, BN %.3f, none %.3f",
                                                                   steps_of(d), p.a, p.b, dive_mean(none)),
-                                     .control = "BN has separate statistics for each time step",
+                                     .control = "BN has separate statistics for each time step; LN of W x + W h and of the cell",
                                      .interval = dive_interval(c->f, &p, 3),
                                      .seeds = p.seeds,
                                      .too_short = dive_too_short(c->f, (dive_budget){ p.seeds, steps_of(d), DIVE_LSTM_STEPS, fmin(p.a, p.b),

@@ -1,14 +1,27 @@
 /* examples/dive/gradient_flow_draw.c - the figure gradient_flow. */
 #include "core/op.h"
 #include "examples/dive/gradient_flow.h"
+#include "examples/dive/seeds.h"
 #include <math.h>
 #include <string.h>
 
 static const char *decades_text(plot_figure *f, double x) { return isnan(x) ? "diverged" : plot_figure_text(f, "%+.1f", flow_tenths(x)); }
 
+/* The seeds of a net and an arm, and those in which the arm diverged. */
+typedef struct {
+    size_t all, diverged;
+} seen;
+enum { LAST = FLOW_FRAMES /* the last frame: see flow_row_decades */ };
+static seen seeds_of(const dive *d, gr_tape *t, size_t net, size_t arm, const char *what)
+{
+    seen s = { 0, 0 };
+    for (flow_row one; (one = flow_of_seed(d, t, net, dive_arm_name[arm], what, s.all)).g; s.all++) s.diverged += isnan(flow_row_decades(&one, LAST));
+    return s;
+}
+
 /* ==== Panels that move ==== */
 
-enum { MOVING = 8, LAST = FLOW_FRAMES /* see decades */ };
+enum { MOVING = 8 };
 static const struct {
     size_t net;
     const char *what, *title, *note, *x, *y;
@@ -40,10 +53,10 @@ static void add_flow(plot_panel *p, const flow_row *f, const char *name, plot_in
 static void draw_moving(const dive *d, plot_figure *f)
 {
     for (size_t m = 0; m < MOVING; m++) {
-        const flow_row none = flow_of(d, f->t, moving[m].net, dive_arm_name[0], moving[m].what);
-        const char *const note = moving[m].note                         ? moving[m].note
-                                 : isnan(flow_row_decades(&none, LAST)) ? "without a norm it diverges"
-                                                                        : NULL;
+        const seen none = seeds_of(d, f->t, moving[m].net, 0, moving[m].what);
+        const char *note = moving[m].note;
+        if (!note && none.diverged)
+            note = plot_figure_text(f, "without a norm %zu of %s diverged", none.diverged, dive_count(f->t, none.all, "seed", "seeds"));
         plot_panel *const p = plot_panel_new(
             f, &(plot_panel){ .title = moving[m].title, .note = note, .x = { moving[m].x }, .y = { moving[m].y, .log = true }, .aspect = 1.35 });
         for (size_t i = moving[m].net == FLOW_POST; i < DIVE_ARMS; i++) {
@@ -66,6 +79,7 @@ static void draw_table(const dive *d, plot_figure *f)
             const flow_row w = flow_of(d, f->t, moving[m].net, dive_arm_name[i], moving[m].what);
             text[m][1 + i] =
                 plot_figure_text(f, "%s, then %s", decades_text(f, flow_row_decades(&w, 0)), decades_text(f, flow_row_decades(&w, LAST)));
+            if (moving[m].net == FLOW_POST && !i) text[m][1] = "see pre-norm";
         }
     }
     plot_panel *const p = plot_panel_new(
@@ -86,6 +100,16 @@ static void add_row(plot_panel *p, const plot_record *r, size_t row, size_t n, c
         p,
         &(plot_series){
             .name = name, .ink = ink, .mark = n < 30 ? PLOT_LINE_DOTS : PLOT_LINE, .n = n, .x = x ? x : count, .y = r->values + row * n });
+}
+
+/* "none and LN: pre-norm; none has no finite gradient at 31 blocks", or NULL if all gradients are finite. */
+static const char *ends_early(const dive *d, plot_figure *f)
+{
+    const plot_record *const depths = plot_runs_get(&d->runs, f->name, "start/depths"), *const none = plot_runs_get(&d->runs, f->name, "start/last/none");
+    for (size_t k = 0; depths && none && k < depths->n && k < none->n; k++)
+        if (!isfinite(none->values[k]))
+            return plot_figure_text(f, "none and LN: pre-norm; without a norm not finite at %g blocks", depths->values[k]);
+    return NULL;
 }
 
 static void draw_start(const dive *d, plot_figure *f)
@@ -109,7 +133,7 @@ static void draw_start(const dive *d, plot_figure *f)
     } kind[3] = { { "none", "none", PLOT_INK_NONE }, { "pre", "LN", PLOT_INK_LN }, { "post", "LN, post-norm", PLOT_INK_RMS } };
     const plot_record *const depths = plot_runs_get(r, figure, "start/depths");
     p = plot_panel_new(f, &(plot_panel){ .title = "2 to 31 blocks",
-                                         .note = "none and LN: pre-norm",
+                                         .note = ends_early(d, f) ? ends_early(d, f) : "none and LN: pre-norm",
                                          .x = { "blocks", .log = true },
                                          .y = { "|dL/dW2|, last block", .log = true },
                                          .aspect = 1.35 });
@@ -152,8 +176,13 @@ void dive_gradient_flow_draw(const dive *d, plot_figure *f)
     }
     plot_figure_says(f, PLOT_SAY_NUMBER,
                      "Before training, over 196 time steps back, the gradient changes by a factor of 10^%.1f without a norm, 10^%.1f with "
-                     "BatchNorm and 10^%.1f with LayerNorm",
-                     first[0], first[1], first[2]);
+                     "BatchNorm and 10^%.1f with LayerNorm (%s)",
+                     first[0], first[1], first[2], dive_count(f->t, seeds_of(d, f->t, FLOW_PIXELS, 2, "dh").all, "seed", "seeds"));
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    for (size_t k = 0; k < seeds_of(d, f->t, FLOW_SMALL, 2, "grad").all; k++) {
+        const flow_row one = flow_of_seed(d, f->t, FLOW_SMALL, "LN", "grad", k);
+        low = fmin(low, flow_row_decades(&one, 0)), high = fmax(high, flow_row_decades(&one, 0));
+    }
     const flow_row cold = flow_of(d, f->t, FLOW_POST, "LN", "grad"), warm = flow_of(d, f->t, FLOW_POST, FLOW_WARM, "grad");
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
@@ -161,19 +190,22 @@ void dive_gradient_flow_draw(const dive *d, plot_figure *f)
         "from the last layer or step back to the first. Over 196 pixels the gradient of the LSTM without a norm changes by %+.1f decades "
         "before training and %+.1f at the end, with BatchNorm %+.1f and %+.1f, with LayerNorm %+.1f and %+.1f. He's weights fit an MLP "
         "without a norm: over 20 layers it has %+.1f decades, with BatchNorm %+.1f, with LayerNorm %+.1f; with weights that are too small "
-        "%+.1f, %+.1f and %+.1f. Post-norm with LayerNorm ends at %+.1f, and at %+.1f with a warm-up of %zu steps. The other parts are "
+        "%+.1f, %+.1f and %+.1f (in the seeds of LayerNorm %+.1f to %+.1f). Post-norm with LayerNorm ends at %+.1f, and at %+.1f with a warm-up of %zu steps. The other parts are "
         "before training: BatchNorm multiplies the squared gradient by %.2f per layer, LayerNorm by %.2f; over time the change depends on "
         "gamma; if the first %d rows are blank and the initial state is zero, BatchNorm makes the gradient %.1g times as large at the "
-        "first row as at the fifth, and %.1f times if the initial state is noise. A frame is a mean over three batches.",
+        "first row as at the fifth, and %.1f times if the initial state is noise. A frame is a mean over three batches. Lines are geometric "
+        "means over the seeds: %zu for MLPs and Transformers without a norm and with LayerNorm, %zu with BatchNorm, and %zu for the LSTMs.",
         first[0], last[0], first[1], last[1], first[2], last[2], depth[0], depth[1], depth[2], small[0], small[1], small[2],
+        flow_tenths(low), flow_tenths(high),
         flow_tenths(flow_row_decades(&cold, LAST)), flow_tenths(flow_row_decades(&warm, LAST)), flow_warm_steps(d),
         flow_start_growth(d, 1, 1), flow_start_growth(d, 1, 2), FLOW_BLANK,
         flow_start_value(d, KIT_SIDE, "noise") / flow_start_value(d, KIT_SIDE + FLOW_BLANK, "noise"),
-        flow_start_value(d, 0, "noise") / flow_start_value(d, FLOW_BLANK, "noise"));
+        flow_start_value(d, 0, "noise") / flow_start_value(d, FLOW_BLANK, "noise"), seeds_of(d, f->t, FLOW_MLP, 2, "grad").all,
+        seeds_of(d, f->t, FLOW_MLP, 1, "grad").all, seeds_of(d, f->t, FLOW_PIXELS, 2, "dh").all);
     plot_figure_says(
         f, PLOT_SAY_SETTINGS,
-        "%s. Adam, learning rate 0.001. LSTM over rows: 48 units, batch 64; over pixels: 32 units, batch 32; both with uniform weights and "
-        "biases, forget bias +1, clip 1. MLP: 64 units, biases 0, batch 64. Transformer on characters of %s: size 32, matrices from "
+        "%s. Adam, learning rate 0.001. LSTM over rows: 48 units, batch 64, LN as in Ba et al.; over pixels: 32 units, batch 32, LN "
+        "of " DIVE_LN_OF_PIXELS "; both with uniform weights and biases, forget bias +1, clip 1. MLP: 64 units, biases 0, batch 64. Transformer on characters of %s: size 32, matrices from "
         "N(0, 2 / (in + out)) as in Xiong et al. 2020, batch 8. Before training: MLP of %zu units, batch %zu; Transformers of size %zu, "
         "batch 8, means over seeds; gammas: LSTM of 32 units over 196 pixels; blank rows: LSTM of 48 units over 28 rows.",
         d->preprocessing, d->text ? "a text" : "made-up sentences", flow_start_units(d), flow_batches[1], flow_start_size(d));

@@ -279,18 +279,24 @@ static void draw_bands(const dive *d, plot_figure *f, const char *task, course o
         plot_series_add(plot_panel_new(f, &(plot_panel){ .title = title, .note = norm[arm], .x = x, .y = y, .aspect = 1.5 }), &series[arm]);
 }
 
+static const char *seeds_text(const dive *d, plot_figure *f, const char *record)
+{
+    const plot_record *const r = plot_runs_get(&d->runs, f->name, "%s", record);
+    return dive_count(f->t, r ? r->n : 0, "seed", "seeds");
+}
+
 static void says(const dive *d, plot_figure *f)
 {
     double swell[DIVE_ARMS], off[DIVE_ARMS];
     const dive_spec rows = lstm_spec(d, ROWS);
-    const char *const text = dive_spec_text(f, &rows, LSTM_BATCH);
+    const char *const text = dive_spec_text(f, &rows, LSTM_BATCH), *const lstms = seeds_text(d, f, "rows/none/swell");
     for (size_t arm = 0; arm < DIVE_ARMS; arm++) swell[arm] = mean_of(d, "rows", arm, "swell"), off[arm] = mean_of(d, "mlp", arm, "off");
     plot_figure_says(f, PLOT_SAY_QUESTION,
                      "Do the pre-activations keep their distribution, over training and from one time step to the next?");
     plot_figure_says(f, PLOT_SAY_NUMBER,
                      "From time step 2 to 28 the width of the LSTM's pre-activations varies by a factor of %.1f without a norm, %.1f with "
-                     "BatchNorm and %.1f with LayerNorm",
-                     swell[0], swell[1], swell[2]);
+                     "BatchNorm and %.1f with LayerNorm (%s)",
+                     swell[0], swell[1], swell[2], lstms);
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
         "The line is the median, the band reaches from the 15th to the 85th percentile. The first row of panels shows one sigmoid unit of "
@@ -299,16 +305,18 @@ static void says(const dive *d, plot_figure *f)
         "over samples; LayerNorm fixes the distribution of each sample over units, so that a single unit can be far from 0. The LSTM "
         "panels show all pre-activations of the candidates for 100 images. From time step 2 to 28 the widest band is %.1f times as wide "
         "as the narrowest without a norm, %.1f times with BatchNorm (its gammas start at 0.1, so the band is narrow), %.1f times with "
-        "LayerNorm. Step 1 has no state, and the first row of pixels is mostly blank. The last part is a recurrence without "
+        "LayerNorm. Step 1 has no state, and the first row of pixels is mostly blank. The panels show the first seed; the numbers are means "
+        "over %s for the sigmoids and over %s for the LSTM. The last part is a recurrence without "
         "input, with a random W of 64 units and spectral radius 0.5, 0.9, 1, 1.1 and 2, from the lowest curve to the highest. Without a "
         "norm the size grows or shrinks without limit, depending on the radius; tanh limits only the growth. After LayerNorm the formula "
         "keeps it at 1 for every W, and W h before the norm (grey) stays near its first size.",
-        off[0], off[1], off[2], swell[0], swell[1], swell[2]);
+        off[0], off[1], off[2], swell[0], swell[1], swell[2], seeds_text(d, f, "mlp/none/off"), lstms);
     plot_figure_says(
         f, PLOT_SAY_SETTINGS,
         "%s; 784-100-100-100-10 sigmoids, weights normal with deviation 0.1, biases 0, norm before the sigmoid, SGD, learning rate %g "
-        "constant, batch %d; %s, clip 1.",
-        d->preprocessing, sigmoid_spec.lr, (int)MLP_BATCH, text);
+        "constant, batch %d; %s, clip 1%s.",
+        d->preprocessing, sigmoid_spec.lr, (int)MLP_BATCH, text,
+        get(d, "pixels", 0, "median") ? "; over 196 pixels LN of " DIVE_LN_OF_PIXELS : "");
 }
 
 void dive_hidden_dynamics_draw(const dive *d, plot_figure *f)

@@ -135,9 +135,9 @@ void dive_invariance_draw(const dive *d, plot_figure *f)
         "X. Dots at the bottom are rounding, dots at the top are real changes, and there should be none between them. LayerNorm is "
         "invariant to the scale of a case and to a common shift of all units; BatchNorm is invariant to the scale of one unit and to a "
         "shift of the data. The gradient is that of X where W was changed, and that of W where X was. Where y is invariant to a change of "
-        "the weights, the gradient is orthogonal to that change, so that steps only lengthen the weights. Twice the weights give half the "
-        "gradient, with an error of at most %.1g.",
-        NORMS_CASES, NORMS_INPUTS, NORMS_UNITS, half(d));
+        "the weights, the gradient is orthogonal to that change. So a plain gradient step never shortens weights whose scale does not matter. "
+        "Twice the weights give half the gradient%s.",
+        NORMS_CASES, NORMS_INPUTS, NORMS_UNITS, half(d) > 0 ? plot_figure_text(f, ", with an error of at most %.1g", half(d)) : " exactly");
 }
 
 void dive_invariance_claims(const dive *d, dive_claims *c)
@@ -161,5 +161,5 @@ void dive_invariance_claims(const dive *d, dive_claims *c)
     }
     dive_claim_exact(c, norms_invariance_half_ok(half(d)), "Twice the weights give half the gradient",
                      "Ba et al. 2016, 5.2.2 (LN5); Ioffe, Szegedy 2015, 3.3 (BN10); Zhang, Sennrich 2019, 4.2 (RM5)",
-                     plot_figure_text(c->f, "error at most %.1g with four norms", half(d)), "ratio 1/2", "larger than rounding");
+                     half(d) > 0 ? plot_figure_text(c->f, "error at most %.1g with four norms", half(d)) : "exactly half with four norms", "ratio 1/2", "larger than rounding");
 }

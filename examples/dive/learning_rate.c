@@ -162,6 +162,15 @@ static const char *spans_text(plot_figure *f, const span *x)
     return plot_figure_text(f, "none %s, BN %s, LN %s", span_text(f, x, 0), span_text(f, x, 1), span_text(f, x, 2));
 }
 
+/* "LSTM, Adam trains with none 0.01 to 0.3, .."; "LSTM, SGD: no learning rate trains in 100 steps". */
+static const char *trains_text(const dive *d, plot_figure *f, const sweep *s, const span *x)
+{
+    bool some = false;
+    for (size_t arm = 0; arm < DIVE_ARMS; arm++) some |= !isnan(x->least[arm]);
+    return some ? plot_figure_text(f, "%s trains with %s", s->title, spans_text(f, x))
+                : plot_figure_text(f, "%s: no %s in %zu steps", s->title, s->scale ? "scale trains" : "rate trains", steps_of(d, s));
+}
+
 /* ---- Drawing ---- */
 
 void dive_learning_rate_draw(const dive *d, plot_figure *f)
@@ -193,7 +202,7 @@ void dive_learning_rate_draw(const dive *d, plot_figure *f)
         plot_series_add(p, &(plot_series){ .name = "trains below", .ink = PLOT_INK_QUIET, .n = 2, .x = ends, .y = level });
         dive_spec shown = s.spec;
         if (!s.scale) shown.lr = NAN;
-        seen[k] = plot_figure_text(f, "%s trains with %s", s.title, spans_text(f, &x[k]));
+        seen[k] = trains_text(d, f, &s, &x[k]);
         settings[k] = plot_figure_text(f, "%s: %s, %zu steps%s", s.title, dive_spec_text(f, &shown, batch_of(d)), steps_of(d, &s),
                                        s.spec.arch == DIVE_LSTM ? ", clip 1" : "");
     }

@@ -169,7 +169,7 @@ static const char *all_seconds(const dive *d, plot_figure *f, size_t arch)
         const dive_band x = dive_over_seeds(f->t, plot_runs_get(&d->runs, "loss", "seconds/%s/%s", dive_arch_name[arch], dive_arm_name[i]));
         last[i] = x.n ? x.mean[x.n - 1] : (double)NAN;
     }
-    return plot_figure_text(f, "%.2g without a norm, %.2g with BN, %.2g with LN", last[0], last[1], last[2]);
+    return plot_figure_text(f, "%.2f without a norm, %.2f with BN, %.2f with LN", last[0], last[1], last[2]);
 }
 
 void dive_loss_draw(const dive *d, plot_figure *f)
@@ -178,7 +178,9 @@ void dive_loss_draw(const dive *d, plot_figure *f)
     f->title = "Loss and accuracy of four architectures";
     f->columns = DIVE_ARCHS;
     if (!share) return;
-    plot_figure_frames(f, "percent of the training", share->values, share->n);
+    double percent[32];
+    for (size_t k = 0; k < share->n && k < 32; k++) percent[k] = round(10 * share->values[k]) / 10;
+    plot_figure_frames(f, "percent of the training", percent, share->n < 32 ? share->n : 32);
     for (size_t i = 0; i < 2 * DIVE_ARCHS; i++) {
         const size_t arch = i % DIVE_ARCHS;
         const bool tests = i >= DIVE_ARCHS;

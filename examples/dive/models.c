@@ -54,7 +54,9 @@ static void build_lstm(kit_arm *arm, dive_model *m)
         gr_fail_as(arm->tape, GR_MISUSE, "", "an LSTM has no norm, batch norm or layer norm; got kind %d", arm->kind);
         return;
     }
-    const gr_lstm_config c = { .norm = norms[arm->kind], .bn_steps = steps, .batch_first = true, .forget_bias = 1, .h0_noise = GR_NONE };
+    unsigned norm = norms[arm->kind];
+    if (m->spec.pooled && norm == GR_LSTM_LN_BA2016) norm = GR_LSTM_LN_SUM | GR_LSTM_LN_C; /* a norm of W x would keep only the sign of a pixel */
+    const gr_lstm_config c = { .norm = norm, .bn_steps = steps, .batch_first = true, .forget_bias = 1, .h0_noise = GR_NONE };
     m->lstm = gr_lstm_new(arm->tape, arm->net, "lstm", m->spec.pooled ? 1 : KIT_SIDE, m->spec.hidden, &c);
     m->out = gr_linear_new(arm->tape, arm->net, "out", m->spec.hidden, CLASSES, NULL);
 }
@@ -297,7 +299,9 @@ gr_tensor *dive_lstm_gates(kit_arm *arm, size_t step)
     if (w->norm & GR_LSTM_LN_X) wx = gr_layer_norm(t, wx, 1, w->ln_ih.weight, w->ln_ih.bias, 1e-5);
     if (w->norm & GR_LSTM_LN_H) wh = gr_layer_norm(t, wh, 1, w->ln_hh.weight, w->ln_hh.bias, 1e-5);
     if (w->norm == GR_LSTM_BN) wx = step_norm(t, wx, &w->bn_ih, step), wh = step_norm(t, wh, &w->bn_hh, step);
-    gr_tensor *a = gr_add(t, gr_add(t, wx, wh), w->b_ih);
+    gr_tensor *a = gr_add(t, wx, wh);
+    if (w->norm & GR_LSTM_LN_SUM) a = gr_layer_norm(t, a, 1, w->ln_sum.weight, w->ln_sum.bias, 1e-5);
+    a = gr_add(t, a, w->b_ih);
     if (w->b_hh) a = gr_add(t, a, w->b_hh);
     gr_tape_set_recording(t, recording);
     return a;
@@ -307,11 +311,12 @@ gr_tensor *dive_lstm_gates(kit_arm *arm, size_t step)
 
 static void mlp_text(char *text, size_t bytes, const dive_spec *s)
 {
-    char layers[32];
-    if (s->depth == 2) snprintf(layers, sizeof layers, "%zu-%zu", s->hidden, s->hidden);
-    else snprintf(layers, sizeof layers, "%zu times %zu", s->depth, s->hidden);
-    snprintf(text, bytes, "784-%s-10, ReLU, norm before ReLU on the hidden layers%s, He's weights, biases 0", layers,
-             s->logits ? " and on the logits" : "");
+    char layers[48], norm[64] = "no norm";
+    const char *const curve = s->curve == gr_relu ? "ReLU" : s->curve == gr_sigmoid ? "sigmoid" : s->curve == gr_tanh ? "tanh" : "nonlinearity";
+    if (s->depth == 2) snprintf(layers, sizeof layers, "784-%zu-%zu-10", s->hidden, s->hidden);
+    else snprintf(layers, sizeof layers, "784, then %zu layers of %zu, then 10", s->depth, s->hidden);
+    if (!s->bare) snprintf(norm, sizeof norm, "norm before %s on the hidden layers%s", curve, s->logits ? " and on the logits" : "");
+    snprintf(text, bytes, "%s, %s, %s, He's weights, biases 0", layers, curve, norm);
 }
 
 static void lstm_text(char *text, size_t bytes, const dive_spec *s)
@@ -319,19 +324,19 @@ static void lstm_text(char *text, size_t bytes, const dive_spec *s)
     char steps[64] = "28 rows of 28 pixels";
     const size_t side = s->pooled ? KIT_SIDE / s->pooled : 0;
     if (side) snprintf(steps, sizeof steps, "%zu pixels, means of %zu by %zu", side * side, s->pooled, s->pooled);
-    snprintf(
-        text, bytes,
-        "LSTM of %zu units over %s, uniform weights and biases, forget bias +1, LN of W x, W h and the cell as in Ba et al., BN of the "
-        "same as in Cooijmans et al. (gains 0.1, statistics for each step)",
-        s->hidden, steps);
+    snprintf(text, bytes,
+             "LSTM of %zu units over %s, uniform weights and biases, forget bias +1, LN of %s, BN of W x, W h and the cell as in Cooijmans et "
+             "al. (gains 0.1, statistics for each step)",
+             s->hidden, steps, side ? DIVE_LN_OF_PIXELS : "W x, W h and the cell as in Ba et al.");
 }
 
 static void cnn_text(char *text, size_t bytes, const dive_spec *s)
 {
-    snprintf(text, bytes,
-             "conv%zu-pool-conv%zu-pool-fc%zu-fc10, norm before ReLU%s, LN over channels and pixels with a gain for each channel, "
-             "uniform weights and biases",
-             s->hidden, 2 * s->hidden, 8 * s->hidden, s->convs ? " after the convolutions only" : "");
+    char norm[128] = "no norm";
+    if (!s->bare)
+        snprintf(norm, sizeof norm, "norm before ReLU%s, LN over channels and pixels with a gain for each channel",
+                 s->convs ? " after the convolutions only" : "");
+    snprintf(text, bytes, "conv%zu-pool-conv%zu-pool-fc%zu-fc10, %s, uniform weights and biases", s->hidden, 2 * s->hidden, 8 * s->hidden, norm);
 }
 
 static void transformer_text(char *text, size_t bytes, const dive_spec *s)

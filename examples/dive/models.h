@@ -16,7 +16,8 @@ typedef struct {
     size_t hidden;             /* MLP: units per layer, default 128; LSTM: size of the state, 64; CNN: channels of the first convolution, 16;
                                   Transformer: size of the vector at each position, 32 */
     size_t depth;              /* hidden layers of the MLP, blocks of the Transformer; default 2 */
-    size_t pooled;             /* LSTM: 0 reads 28 rows of 28 pixels; 2 reads 196 pixels, pooled 2 by 2, one by one */
+    size_t pooled;             /* LSTM: 0 reads 28 rows of 28 pixels; 2 reads 196 pixels, pooled 2 by 2, one by one, and then LN is where
+                                  DIVE_LN_OF_PIXELS says, not as in Ba et al. */
     double lr;                 /* constant learning rate, default 1e-3 */
     size_t warmup;             /* steps in which the learning rate rises to lr, default 0 */
     double scale;              /* factor for all initial weights, default 1 */
@@ -30,9 +31,13 @@ typedef struct {
     bool logits;               /* MLP: a norm on the logits too */
     gr_tensor *(*curve)(gr_tape *, gr_tensor *); /* MLP: the nonlinearity, default gr_relu */
     double dropout;            /* MLP: probability of dropout after each hidden layer, default 0 */
+    bool bare;                 /* MLP and CNN, for dive_spec_text: no arm has a norm */
     bool convs;                /* CNN: norms only after the convolutions, none in the hidden layer */
     const kit_text *text;      /* Transformer: the source of its batches, required */
 } dive_spec;
+
+/* For captions. With one input value the paper's norm of W x would remove its size. */
+#define DIVE_LN_OF_PIXELS "the sum W x + W h and of the cell (a norm of W x alone would keep only the sign of a pixel)"
 
 enum { DIVE_DEPTH = 32 };
 typedef struct {

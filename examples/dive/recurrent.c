@@ -192,7 +192,7 @@ void dive_recurrent_draw(const dive *d, plot_figure *f)
     f->title = "Recurrent norms on characters";
     plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = "Sequences that are twice as long as in training",
                                                            .x = { .label = "characters of the window", .tick = place, .ticks = 2 },
-                                                           .y = { .label = "test loss, nats per character" } });
+                                                           .y = { .label = "test loss, nats per character", .log = true } });
     for (size_t i = 0; i < ARMS; i++) {
         const double y[] = { dive_mean(get(d, i, "late")), dive_mean(get(d, i, "long")) };
         plot_series_add(p, &(plot_series){ .name = arm_name[i], .ink = ink[i], .mark = PLOT_LINE_DOTS, .n = 2, .x = x, .y = y });

@@ -306,13 +306,13 @@ void dive_sphere_draw(const dive *d, plot_figure *f)
         "subtracts the mean of a sample over its units, which removes its part along (1, .., 1), and divides by the standard deviation, "
         "which gives the rest the length sqrt(H var / (var + eps)): only a direction remains. For four units this is a sphere of radius 2 "
         "= sqrt(4) in three dimensions. Helmert's basis gives the coordinates h1, h2, h3, and keeps lengths and angles. eps = 1e-5 "
-        "shortens samples of small variance, here by at most %.2g. The logits are a linear function of these points, so that the digits "
+        "shortens samples of small variance, here by at most %.2g %%. The logits are a linear function of these points, so that the digits "
         "must separate on the sphere: %.1f %% of 1,000 test images are right after %.0f steps. 64 units are drawn along the three "
         "principal axes of the last frame, minus the mean of each frame; after the norm they lie on a sphere of radius 8 in 63 "
         "dimensions, and the figure shows its projection. The histograms, over %.0f images, share one axis: they are wide before the norm "
         "and a single bar at 1 after it. gamma is 1 and beta is 0; another gamma would turn the sphere into an ellipsoid, and beta would "
         "shift it.",
-        get(d, FOUR, AFTER, "x") ? get(d, FOUR, AFTER, "x")->shape.dim[1] : 0, 1 - after->values[0],
+        get(d, FOUR, AFTER, "x") ? get(d, FOUR, AFTER, "x")->shape.dim[1] : 0, 100 * (1 - after->values[0]),
         plot_runs_value(&d->runs, "sphere", "accuracy"), steps->values[steps->n - 1], plot_runs_value(&d->runs, "sphere", "samples"));
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; 784-64-LN-ReLU-4-LN-10, He's weights, biases 0, Adam, learning rate %g constant, batch %d.",
                      d->preprocessing, spec.lr, (int)BATCH);

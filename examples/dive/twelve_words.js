@@ -19,9 +19,10 @@ const twelve_words = (() => {
     const a = Math.abs(v), e = a ? Math.floor(Math.log10(a) + 1e-12) : 0;
     if (!a || (e >= -4 && e <= 6)) return minus(String(+v.toPrecision(n)));
     const m = +(v / 10 ** e).toPrecision(Math.min(3, n));
-    return (m === 1 ? '' : minus(`${m}·`)) + '10' + raised(e);
+    return (m === 1 ? '' : m === -1 ? '−' : minus(`${m}·`)) + '10' + raised(e);
   }
   const signed = v => v < 0 ? `(${digits(v)})` : digits(v);
+  const squared = v => (/^[\d.]+$/.test(digits(v)) ? digits(v) : `(${digits(v)})`) + '²';
   const listed = list => list.length > 1 ? list.slice(0, -1).join(', ') + ' and ' + list.at(-1) : String(list[0]);
   const index = k => `${row(k) + 1},${column(k) + 1}`;
   const name = (v, k) => `<i>${v}</i><sub>${index(k)}</sub>`;
@@ -64,7 +65,7 @@ const twelve_words = (() => {
   function statistics(s, f) {
     const k = s.at, g = f.of[k], head = `${name('x', k)} = ${digits(s.x[k])}`;
     if (!g) return `${head} passes as it is.`;
-    const v = g.cells.map(c => s.x[c]), n = v.length, squares = mu => v.map(a => signed(dust(a - mu, largest(v))) + '²').join(' + ');
+    const v = g.cells.map(c => s.x[c]), n = v.length, squares = mu => v.map(a => squared(dust(a - mu, largest(v)))).join(' + ');
     const begin = `${head} belongs to ${title(s.norm, g)}. `;
     if (!s.norm.centred) return `${begin}Mean square: (${squares(0)}) / ${n} = ${tint(g, digits(g.power))}.`;
     return `${begin}Mean: (${v.map(signed).join(' + ')}) / ${n} = ${tint(g, digits(g.mu))}. `
@@ -135,7 +136,7 @@ const twelve_words = (() => {
       + (most ? `. Their outputs differ by up to about ${digits(most, 1)}, and not at all without ε: ` : ' and the same outputs: ') + `${removes}.`;
   }
   function about_one_large(s, f) {
-    for (const g of f.groups.filter(q => q.cells.length > 2)) {
+    for (const g of f.groups.filter(q => q.cells.length > 2).sort((p, q) => q.power - p.power)) {
       const top = g.cells.reduce((a, c) => Math.abs(f.xhat[a]) > Math.abs(f.xhat[c]) ? a : c), others = g.cells.filter(k => k !== top), n = others.length;
       const rest = others.map(k => f.xhat[k]), spread = Math.max(...rest) - Math.min(...rest), near = s.eps ? 'without ε ' : '';
       const up = Math.sign(f.xhat[top]);

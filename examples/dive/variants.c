@@ -164,7 +164,12 @@ static void draw_net(const dive *d, plot_figure *f, size_t net)
                                                            .note = plot_figure_text(f, "%zu steps", steps_of(d, net)),
                                                            .x = { .label = "norm", .tick = arm_name, .ticks = ARMS },
                                                            .y = { .label = "test loss" } });
-    plot_series_add(p, &(plot_series){ .ink = PLOT_INK_LN, .mark = PLOT_LINE_DOTS, .n = ARMS, .x = x, .y = y, .low = low, .high = high });
+    static const plot_ink ink[ARMS] = { PLOT_INK_NONE, PLOT_INK_LN, PLOT_INK_RAMP0, PLOT_INK_RAMP2, PLOT_INK_RAMP4, PLOT_INK_RMS };
+    for (size_t i = 0; i < ARMS; i++) {
+        const double at[] = { x[i], x[i] }, ends[] = { low[i], high[i] };
+        plot_series_add(p, &(plot_series){ .ink = ink[i], .n = 2, .x = at, .y = ends });
+        plot_series_add(p, &(plot_series){ .ink = ink[i], .mark = PLOT_DOTS, .n = 1, .x = &x[i], .y = &y[i] });
+    }
 }
 
 void dive_variants_draw(const dive *d, plot_figure *f)
@@ -174,21 +179,21 @@ void dive_variants_draw(const dive *d, plot_figure *f)
     for (size_t net = 0; net < NETS; net++) {
         const dive_spec s = spec_of(d, net);
         draw_net(d, f, net);
-        settings = plot_figure_text(f, "%s %s.", settings, dive_spec_text(f, &s, batch_of(d, net)));
+        settings = plot_figure_text(f, "%s %s: %s, %zu steps.", settings, dive_arch_name[arch_of[net]], dive_spec_text(f, &s, batch_of(d, net)), steps_of(d, net));
     }
     plot_figure_says(f, PLOT_SAY_QUESTION,
                      "Which part of LayerNorm helps: the normalized values, the gradient through the statistics, or gain and bias?");
     plot_figure_says(f, PLOT_SAY_NUMBER,
-                     "Test loss of the Transformer: %.3f with LayerNorm, %.3f without gain and bias, %.3f if backward takes the statistics "
-                     "for constants",
-                     dive_mean(get(d, 2, FULL, "tested")), dive_mean(get(d, 2, PLAIN, "tested")), dive_mean(get(d, 2, DETACHED, "tested")));
+                     "Test loss of the Transformer: %.3f without a norm, %.3f with LayerNorm, %.3f without gain and bias, %.3f if backward also "
+                     "takes the statistics for constants",
+                     dive_mean(get(d, 2, NONE, "tested")), dive_mean(get(d, 2, FULL, "tested")), dive_mean(get(d, 2, PLAIN, "tested")), dive_mean(get(d, 2, DETACHED, "tested")));
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "Each point is the mean of %s, and the band their range. Plain: no gain and bias. No backward: the same, and backward takes "
+        "Each point is the mean of %s, and the line through it is their range. Plain: no gain and bias. No backward: the same, and backward takes "
         "mean and deviation for constants. AdaNorm: the normalized value times 1 minus a tenth of it, where backward takes this factor "
         "for a constant. RMSNorm does not subtract the mean, and has no gain either.",
         dive_count(f->t, d->seeds, "seed", "seeds"));
-    plot_figure_says(f, PLOT_SAY_SETTINGS, "%s;%s", d->preprocessing, settings);
+    plot_figure_says(f, PLOT_SAY_SETTINGS, "%s.%s", d->preprocessing, settings);
 }
 
 /* ==== Claims ==== */

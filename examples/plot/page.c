@@ -35,9 +35,11 @@ static void key(FILE *out, const plot_figure *f, size_t part)
     const size_t from = f->part[part].from, to = plot_part_end(f, part), n = plot_key(f, from, to, entry, 64);
     if (n) fputs("<ul class=\"key\">", out);
     for (size_t i = 0; i < n; i++) {
-        const bool bar = entry[i]->mark == PLOT_BARS;
-        fprintf(out, "<li><svg class=\"line\" viewBox=\"0 0 30 8\" aria-hidden=\"true\"><path class=\"%s %s\" d=\"%s\"/></svg>",
-                bar ? "bar" : "curve", plot_looks[entry[i]->ink].css, bar ? "M4 -2h22v12h-22z" : "M0 4H30");
+        const bool bar = entry[i]->mark == PLOT_BARS, dot = entry[i]->mark == PLOT_DOTS;
+        const char *const ink = plot_looks[entry[i]->ink].css;
+        fputs("<li><svg class=\"line\" viewBox=\"0 0 30 8\" aria-hidden=\"true\">", out);
+        if (dot) fprintf(out, "<circle class=\"dot %s\" cx=\"15\" cy=\"4\" r=\"3.4\"/></svg>", ink);
+        else fprintf(out, "<path class=\"%s %s\" d=\"%s\"/></svg>", bar ? "bar" : "curve", ink, bar ? "M4 -2h22v12h-22z" : "M0 4H30");
         kit_markup(out, entry[i]->name), fputs("</li>", out);
     }
     if (n) fputs("</ul>\n", out);

@@ -34,7 +34,8 @@ static void cloud_axes(FILE *out, const plot_cloud *c, double w, double h, doubl
             fprintf(out, "<path class=\"g\" d=\"M%.1f %.1fL%.1f %.1f\"/>", w / 2 - x, h / 2 + y, w / 2 + x, h / 2 - y);
             continue;
         }
-        fprintf(out, "<text class=\"mid\" x=\"%.1f\" y=\"%.1f\">", fmax(50, fmin(w - 50, w / 2 + x * 1.1)),
+        const double half = 4 + 3.5 * (double)plot_characters(c->axis[i]); /* the word's width */
+        fprintf(out, "<text class=\"mid\" x=\"%.1f\" y=\"%.1f\">", fmax(half, fmin(w - half, w / 2 + x * 1.1)),
                 h / 2 - y * 1.1 + (i == 2 ? -4 : 10));
         kit_markup(out, c->axis[i]), fputs("</text>", out);
     }
@@ -160,9 +161,10 @@ static double key(FILE *out, const plot_figure *f, size_t part, double y, double
     for (size_t i = 0; i < n; i++) {
         const double wide = 52 + 7 * (double)plot_characters(entry[i]->name);
         if (x > 0 && x + wide > w) x = 0, y += 20;
-        fprintf(out, "<path class=\"curve %s\" d=\"M%.0f %.1fh30\"/><text x=\"%.0f\" y=\"%.1f\">", plot_looks[entry[i]->ink].css, x, y + 14,
-                x + 37, y + 18.5);
-        kit_markup(out, entry[i]->name), fputs("</text>", out);
+        const char *const ink = plot_looks[entry[i]->ink].css;
+        if (entry[i]->mark == PLOT_DOTS) fprintf(out, "<circle class=\"dot %s\" cx=\"%.0f\" cy=\"%.1f\" r=\"3.4\"/>", ink, x + 15, y + 14);
+        else fprintf(out, "<path class=\"curve %s\" d=\"M%.0f %.1fh30\"/>", ink, x, y + 14);
+        fprintf(out, "<text x=\"%.0f\" y=\"%.1f\">", x + 37, y + 18.5), kit_markup(out, entry[i]->name), fputs("</text>", out);
         x += wide;
     }
     for (size_t k = from; k < to; k++) {
