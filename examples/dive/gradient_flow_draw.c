@@ -178,10 +178,11 @@ void dive_gradient_flow_draw(const dive *d, plot_figure *f)
                      "Before training, over 196 time steps back, the gradient changes by a factor of 10^%.1f without a norm, 10^%.1f with "
                      "BatchNorm and 10^%.1f with LayerNorm (%s)",
                      first[0], first[1], first[2], dive_count(f->t, seeds_of(d, f->t, FLOW_PIXELS, 2, "dh").all, "seed", "seeds"));
+    const flow_row poor = flow_of(d, f->t, FLOW_SMALL, "LN", "grad");
     double low = HUGE_VAL, high = -HUGE_VAL;
     for (size_t k = 0; k < seeds_of(d, f->t, FLOW_SMALL, 2, "grad").all; k++) {
         const flow_row one = flow_of_seed(d, f->t, FLOW_SMALL, "LN", "grad", k);
-        low = fmin(low, flow_row_decades(&one, 0)), high = fmax(high, flow_row_decades(&one, 0));
+        low = fmin(low, flow_row_decades(&one, LAST)), high = fmax(high, flow_row_decades(&one, LAST));
     }
     const flow_row cold = flow_of(d, f->t, FLOW_POST, "LN", "grad"), warm = flow_of(d, f->t, FLOW_POST, FLOW_WARM, "grad");
     plot_figure_says(
@@ -190,13 +191,13 @@ void dive_gradient_flow_draw(const dive *d, plot_figure *f)
         "from the last layer or step back to the first. Over 196 pixels the gradient of the LSTM without a norm changes by %+.1f decades "
         "before training and %+.1f at the end, with BatchNorm %+.1f and %+.1f, with LayerNorm %+.1f and %+.1f. He's weights fit an MLP "
         "without a norm: over 20 layers it has %+.1f decades, with BatchNorm %+.1f, with LayerNorm %+.1f; with weights that are too small "
-        "%+.1f, %+.1f and %+.1f (in the seeds of LayerNorm %+.1f to %+.1f). Post-norm with LayerNorm ends at %+.1f, and at %+.1f with a warm-up of %zu steps. The other parts are "
+        "%+.1f, %+.1f and %+.1f, and at the end LayerNorm has %+.1f (%+.1f to %+.1f in the seeds). Post-norm with LayerNorm ends at %+.1f, and at %+.1f with a warm-up of %zu steps. The other parts are "
         "before training: BatchNorm multiplies the squared gradient by %.2f per layer, LayerNorm by %.2f; over time the change depends on "
         "gamma; if the first %d rows are blank and the initial state is zero, BatchNorm makes the gradient %.1g times as large at the "
         "first row as at the fifth, and %.1f times if the initial state is noise. A frame is a mean over three batches. Lines are geometric "
         "means over the seeds: %zu for MLPs and Transformers without a norm and with LayerNorm, %zu with BatchNorm, and %zu for the LSTMs.",
         first[0], last[0], first[1], last[1], first[2], last[2], depth[0], depth[1], depth[2], small[0], small[1], small[2],
-        flow_tenths(low), flow_tenths(high),
+        flow_tenths(flow_row_decades(&poor, LAST)), flow_tenths(low), flow_tenths(high),
         flow_tenths(flow_row_decades(&cold, LAST)), flow_tenths(flow_row_decades(&warm, LAST)), flow_warm_steps(d),
         flow_start_growth(d, 1, 1), flow_start_growth(d, 1, 2), FLOW_BLANK,
         flow_start_value(d, KIT_SIDE, "noise") / flow_start_value(d, KIT_SIDE + FLOW_BLANK, "noise"),

@@ -309,7 +309,7 @@ static void says(const dive *d, plot_figure *f)
         "over %s for the sigmoids and over %s for the LSTM. The last part is a recurrence without "
         "input, with a random W of 64 units and spectral radius 0.5, 0.9, 1, 1.1 and 2, from the lowest curve to the highest. Without a "
         "norm the size grows or shrinks without limit, depending on the radius; tanh limits only the growth. After LayerNorm the formula "
-        "keeps it at 1 for every W, and W h before the norm (grey) stays near its first size.",
+        "keeps it at 1 for every W, and W h before the norm (purple) stays near its first size.",
         off[0], off[1], off[2], swell[0], swell[1], swell[2], seeds_text(d, f, "mlp/none/off"), lstms);
     plot_figure_says(
         f, PLOT_SAY_SETTINGS,

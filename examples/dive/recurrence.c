@@ -138,7 +138,7 @@ static void draw_one(const dive *d, plot_figure *f, int fn)
 {
     static const char *const title[FS] = { "h = W h", "h = relu(W h)", "h = tanh(W h)" };
     static const char *const kind[] = { "none", "LN", "LN_raw" }, *const name[] = { "none", "LN", "W h before LN" };
-    static const plot_ink ink[] = { PLOT_INK_NONE, PLOT_INK_LN, PLOT_INK_QUIET }; /* the last is on top of the others */
+    static const plot_ink ink[] = { PLOT_INK_NONE, PLOT_INK_LN, PLOT_INK_RAMP1 }; /* the last is on top of the others */
     const plot_record *const steps = plot_runs_get(&d->runs, "hidden_dynamics", "recurrence/steps");
     plot_panel *const p =
         plot_panel_new(f, &(plot_panel){ .title = title[fn],

@@ -164,7 +164,7 @@ static void draw_net(const dive *d, plot_figure *f, size_t net)
                                                            .note = plot_figure_text(f, "%zu steps", steps_of(d, net)),
                                                            .x = { .label = "norm", .tick = arm_name, .ticks = ARMS },
                                                            .y = { .label = "test loss" } });
-    static const plot_ink ink[ARMS] = { PLOT_INK_NONE, PLOT_INK_LN, PLOT_INK_RAMP0, PLOT_INK_RAMP2, PLOT_INK_RAMP4, PLOT_INK_RMS };
+    static const plot_ink ink[ARMS] = { PLOT_INK_NONE, PLOT_INK_LN, PLOT_INK_RAMP0, PLOT_INK_RAMP3, PLOT_INK_RAMP4, PLOT_INK_RMS };
     for (size_t i = 0; i < ARMS; i++) {
         const double at[] = { x[i], x[i] }, ends[] = { low[i], high[i] };
         plot_series_add(p, &(plot_series){ .ink = ink[i], .n = 2, .x = at, .y = ends });

@@ -35,7 +35,7 @@ static void cloud_axes(FILE *out, const plot_cloud *c, double w, double h, doubl
             continue;
         }
         const double half = 4 + 3.5 * (double)plot_characters(c->axis[i]); /* the word's width */
-        fprintf(out, "<text class=\"mid\" x=\"%.1f\" y=\"%.1f\">", fmax(half, fmin(w - half, w / 2 + x * 1.1)),
+        fprintf(out, "<text class=\"mid over\" x=\"%.1f\" y=\"%.1f\">", fmax(half, fmin(w - half, w / 2 + x * 1.1)),
                 h / 2 - y * 1.1 + (i == 2 ? -4 : 10));
         kit_markup(out, c->axis[i]), fputs("</text>", out);
     }
