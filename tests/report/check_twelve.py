@@ -91,12 +91,19 @@ def texts(p):
                 check(False, f'{norm}, {preset}: the terms {rows}')
     check(True, 'calculations and terms were compared with the numbers')
     says = {('layer', 'multiples'): 'Samples 1, 2 and 3', ('rms', 'multiples'): 'Samples 1 and 2', ('batch', 'padding'): '1.5 without',
-            ('layer', 'padding'): 'one sample', ('layer', 'constant'): 'sample 2 are equal', ('layer', 'outlier'): 'The 100', ('layer', 'tiny'): 'less than ε',
+            ('layer', 'padding'): 'one sample', ('layer', 'constant'): 'sample 2 are equal', ('layer', 'outlier'): 'The 100', ('batch', 'outlier'): 'The 100', ('layer', 'tiny'): 'less than ε',
             ('group', 'ordinary'): '−1 and 1'}
     for (norm, preset), words in says.items():
         p.evaluate(f"slide('gamma', 1), pick('norm', '{norm}'), pick('numbers', '{preset}')")
         text = p.evaluate("answer('numbers')")
         check(words in text, f'{norm}, {preset}: {text}')
+    p.evaluate("pick('norm', 'layer'), write('x', [1e9, 0, 0, 0, -1e9, 0, 0, 0, 1, 2, 3, 4])")
+    said = []
+    for k in (0, 4):
+        p.evaluate(f"cells('x')[{k}].firstElementChild.focus()")
+        said.append(p.evaluate("shown('statistics')"))
+    check('((7.5·10⁸)² + (−2.5·10⁸)²' in said[0] and '= −10⁹ ' in said[1], f'large numbers: {said}')
+    p.evaluate("pick('numbers', 'ordinary')")
     # predictions: each asks until its control is moved, and asks again with another norm
     p.evaluate("pick('norm', 'layer')")
     asks = p.evaluate("[...document.querySelectorAll('#twelve .predict')].map(e => [e.firstElementChild.textContent, e.lastElementChild.textContent])")
