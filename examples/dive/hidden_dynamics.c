@@ -12,21 +12,9 @@
 #include "core/op.h"
 #include <math.h>
 
-enum {
-    LOW,
-    MEDIAN,
-    HIGH,
-    PERCENTILES,
-    ROWS = 0,
-    PIXELS,
-    TASKS,
-    FRAMES = 20,
-    STEPS = 196,
-    HIDDEN = 3,
-    UNITS = 100,
-    MLP_BATCH = 60,
-    LSTM_BATCH = 64
-};
+enum { LOW, MEDIAN, HIGH, PERCENTILES };
+enum { ROWS, PIXELS, TASKS };
+enum { FRAMES = 20, STEPS = 196, HIDDEN = 3, UNITS = 100, MLP_BATCH = 60, LSTM_BATCH = 64 };
 static const double percentile[PERCENTILES] = { 15, 50, 85 };
 static const char *const percentile_name[PERCENTILES] = { "low", "median", "high" }, *const task_name[TASKS] = { "rows", "pixels" };
 
