@@ -114,7 +114,8 @@ void dive_epsilon_draw(const dive *d, plot_figure *f)
         f, PLOT_SAY_CAPTION,
         "There are three kinds of rows: [0.001, 0.001, 0.0011, 0.0009, 0.001], whose variance is 4e-9; five times 0.001; and 64 rows of "
         "64 normal values. When epsilon is larger than the variance of a row, the row is no longer normalized: with 1e-5 the output of "
-        "the first row is %.0f times too small, and that of the normal rows is too small by %.1g parts in a million. Only 1/sqrt(epsilon) limits the gradient of a "
+        "the first row is %.0f times too small, and that of the normal rows is too small by %.1g parts in a million. "
+        "Only 1/sqrt(epsilon) limits the gradient of a "
         "constant row: the largest |dx| is %.3g with 1e-12 and %.3g with 1e-5. With epsilon 0 the library treats such a row as one "
         "without deviation, and |dx| is %g. For the first row and the smallest epsilons the error of y is at most %.2g with the library's "
         "operator, and %.2g with the variance as mean(x^2) - mean(x)^2 (grey). The norm is alone, with gamma 1 and beta 0; %s is compared "

@@ -191,7 +191,9 @@ void dive_gradient_flow_draw(const dive *d, plot_figure *f)
         "from the last layer or step back to the first. Over 196 pixels the gradient of the LSTM without a norm changes by %+.1f decades "
         "before training and %+.1f at the end, with BatchNorm %+.1f and %+.1f, with LayerNorm %+.1f and %+.1f. He's weights fit an MLP "
         "without a norm: over 20 layers it has %+.1f decades, with BatchNorm %+.1f, with LayerNorm %+.1f; with weights that are too small "
-        "%+.1f, %+.1f and %+.1f, and at the end LayerNorm has %+.1f (%+.1f to %+.1f in the seeds). Post-norm with LayerNorm ends at %+.1f, and at %+.1f with a warm-up of %zu steps. The other parts are "
+        "%+.1f, %+.1f and %+.1f, and at the end LayerNorm has %+.1f (%+.1f to %+.1f in the seeds). "
+        "Post-norm with LayerNorm ends at %+.1f, and at %+.1f with a warm-up of %zu steps. "
+        "The other parts are "
         "before training: BatchNorm multiplies the squared gradient by %.2f per layer, LayerNorm by %.2f; over time the change depends on "
         "gamma; if the first %d rows are blank and the initial state is zero, BatchNorm makes the gradient %.1g times as large at the "
         "first row as at the fifth, and %.1f times if the initial state is noise. A frame is a mean over three batches. Lines are geometric "
@@ -206,7 +208,8 @@ void dive_gradient_flow_draw(const dive *d, plot_figure *f)
     plot_figure_says(
         f, PLOT_SAY_SETTINGS,
         "%s. Adam, learning rate 0.001. LSTM over rows: 48 units, batch 64, LN as in Ba et al.; over pixels: 32 units, batch 32, LN "
-        "of " DIVE_LN_OF_PIXELS "; both with uniform weights and biases, forget bias +1, clip 1. MLP: 64 units, biases 0, batch 64. Transformer on characters of %s: size 32, matrices from "
+        "of " DIVE_LN_OF_PIXELS "; both with uniform weights and biases, forget bias +1, clip 1. MLP: 64 units, biases 0, "
+        "batch 64. Transformer on characters of %s: size 32, matrices from "
         "N(0, 2 / (in + out)) as in Xiong et al. 2020, batch 8. Before training: MLP of %zu units, batch %zu; Transformers of size %zu, "
         "batch 8, means over seeds; gammas: LSTM of 32 units over 196 pixels; blank rows: LSTM of 48 units over 28 rows.",
         d->preprocessing, d->text ? "a text" : "made-up sentences", flow_start_units(d), flow_batches[1], flow_start_size(d));

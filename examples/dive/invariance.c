@@ -161,5 +161,6 @@ void dive_invariance_claims(const dive *d, dive_claims *c)
     }
     dive_claim_exact(c, norms_invariance_half_ok(half(d)), "Twice the weights give half the gradient",
                      "Ba et al. 2016, 5.2.2 (LN5); Ioffe, Szegedy 2015, 3.3 (BN10); Zhang, Sennrich 2019, 4.2 (RM5)",
-                     half(d) > 0 ? plot_figure_text(c->f, "error at most %.1g with four norms", half(d)) : "exactly half with four norms", "ratio 1/2", "larger than rounding");
+                     half(d) > 0 ? plot_figure_text(c->f, "error at most %.1g with four norms", half(d)) : "exactly half with four norms",
+                     "ratio 1/2", "larger than rounding");
 }

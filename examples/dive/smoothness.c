@@ -269,7 +269,8 @@ static void claim_smooth(const dive *d, dive_claims *c)
                                   .source = "Santurkar et al. 2018 (CC2; the bound is ours)",
                                   .measured = plot_figure_text(
                                       f, "the range is smaller than without a norm in %.0f %% of %zu steps in each of %s; mean range %.3f against %.3f",
-                                      100 * p.b, looks_of(d), dive_count(f->t, p.seeds, "seed", "seeds"), dive_mean(get(d, BN, "range")), dive_mean(get(d, NONE, "range"))),
+                                      100 * p.b, looks_of(d), dive_count(f->t, p.seeds, "seed", "seeds"),
+                                      dive_mean(get(d, BN, "range")), dive_mean(get(d, NONE, "range"))),
                                   .control = plot_figure_text(f, "no norm, with the same batches and learning rate; LN: smaller in %.0f %%",
                                                               100 * dive_mean(ln)),
                                   .interval = plot_figure_text(f, "90 %% minus the share %s", dive_interval(f, &p, 2)),

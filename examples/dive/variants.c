@@ -179,14 +179,16 @@ void dive_variants_draw(const dive *d, plot_figure *f)
     for (size_t net = 0; net < NETS; net++) {
         const dive_spec s = spec_of(d, net);
         draw_net(d, f, net);
-        settings = plot_figure_text(f, "%s %s: %s, %zu steps.", settings, dive_arch_name[arch_of[net]], dive_spec_text(f, &s, batch_of(d, net)), steps_of(d, net));
+        settings = plot_figure_text(f, "%s %s: %s, %zu steps.", settings, dive_arch_name[arch_of[net]],
+                                    dive_spec_text(f, &s, batch_of(d, net)), steps_of(d, net));
     }
     plot_figure_says(f, PLOT_SAY_QUESTION,
                      "Which part of LayerNorm helps: the normalized values, the gradient through the statistics, or gain and bias?");
     plot_figure_says(f, PLOT_SAY_NUMBER,
                      "Test loss of the Transformer: %.3f without a norm, %.3f with LayerNorm, %.3f without gain and bias, %.3f if backward also "
                      "takes the statistics for constants",
-                     dive_mean(get(d, 2, NONE, "tested")), dive_mean(get(d, 2, FULL, "tested")), dive_mean(get(d, 2, PLAIN, "tested")), dive_mean(get(d, 2, DETACHED, "tested")));
+                     dive_mean(get(d, 2, NONE, "tested")), dive_mean(get(d, 2, FULL, "tested")), dive_mean(get(d, 2, PLAIN, "tested")),
+                     dive_mean(get(d, 2, DETACHED, "tested")));
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
         "Each point is the mean of %s, and the line through it is their range. Plain: no gain and bias. No backward: the same, and backward takes "
