@@ -317,9 +317,8 @@ void dive_padding_draw(const dive *d, plot_figure *f)
         { "Trained on padded names", "in evaluation", "padding in training, %", "test loss, nats per letter", "train/share", "train" },
     };
     f->title = "Padding changes BatchNorm", f->columns = 3;
-    plot_figure_says(
-        f, PLOT_SAY_QUESTION,
-        "Sentences have different lengths, and a batch is padded with zeros: which norms include the zeros in their statistics?");
+    plot_figure_says(f, PLOT_SAY_QUESTION,
+                     "Sentences have different lengths, and a batch is padded with zeros: which norms include the zeros in their statistics?");
     for (size_t k = 0; k < sizeof panel / sizeof *panel; k++) {
         plot_panel *const p =
             plot_panel_new(f, &(plot_panel){ .title = panel[k].title, .note = panel[k].note, .x = { panel[k].x }, .y = { panel[k].y } });
@@ -339,10 +338,10 @@ void dive_padding_draw(const dive *d, plot_figure *f)
         "more zeros are added, and the words keep their bits. BatchNorm includes the zeros: it subtracts %.2f with %.0f %% of padding and "
         "%.2f without. In evaluation, with running statistics of %d such batches, its output depends on padding that is no longer there. "
         "With lengths it uses the words only; LayerNorm normalizes each word alone. The last two panels show a network that predicts the "
-        "next letter of a made-up name from three letters (Adam, learning rate 0.005, batch %d, PyTorch's initial values, the first seed). "
-        "With batch statistics, as in training, BatchNorm's loss of the same names goes from %.3f to %.3f when padding is added. If the "
-        "network is trained with more padding, its test loss differs by at most %.3f. In the worked example a word is (v, 2v, 3v), and the "
-        "last is (7, 13, 19). Its three values have equal distances, so LayerNorm gives every word the same output.",
+        "next letter of a made-up name from three letters (Adam, learning rate 0.005, batch %d, PyTorch's initial values). With batch "
+        "statistics, as in training, BatchNorm's mean loss of the same names goes from %.3f to %.3f when padding is added. With padding in "
+        "training its test loss, in the first seed, differs by at most %.3f. In the worked example a word is (v, 2v, 3v), the last (7, 13, "
+        "19). Its three values have equal distances, so LayerNorm gives every word the same output.",
         SENTENCES, WORDS, FEATURES, at_share(d, "mean", PLAIN, last), value(d, "share", last), at_share(d, "mean", PLAIN, 0), BATCHES,
         BATCH, value(d, "look", PLAIN * LOOKS), value(d, "look", PLAIN * LOOKS + far), moves(d, "train", PLAIN, PADDINGS));
 }
