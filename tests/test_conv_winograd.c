@@ -66,9 +66,9 @@ TEST(a_nan_reaches_the_values_that_see_it)
             const gr_tensor *y = fused_conv(t, x, (void *)c);
             assert_true(gr_backward_from(t, (gr_tensor *)y, dy->data));
             for (size_t i = 0; i < y->len; i++)
-                assert_int_equal(isnan(y->data[i]), at < in && i / out / c->O == 1 && sees(c, i % out / oW, i % oW, at / c->W, at % c->W));
+                assert_int_equal(isnan(y->data[i]) != 0, at < in && i / out / c->O == 1 && sees(c, i % out / oW, i % oW, at / c->W, at % c->W));
             for (size_t i = 0; i < x[0]->len; i++)
-                assert_int_equal(isnan(gr_grad(t, x[0])[i]), at >= in && i / in / c->C == 1 && sees(c, (at - in) / oW, (at - in) % oW, i % in / c->W, i % c->W));
+                assert_int_equal(isnan(gr_grad(t, x[0])[i]) != 0, at >= in && i / in / c->C == 1 && sees(c, (at - in) / oW, (at - in) % oW, i % in / c->W, i % c->W));
             for (size_t i = 0; i < x[1]->len; i++) {
                 const bool may = at < in ? i / 9 % c->C == 3 : i / 9 / c->C == 5;
                 bool must = false;

@@ -15,7 +15,7 @@ static void listen(void)
     fflush(stdout);
     paper = tmpfile();
     terminal = dup(1);
-    assert_true(paper && terminal >= 0 && dup2(fileno(paper), 1) == 1);
+    assert_true(paper && terminal >= 0 && dup2(fileno(paper), 1) >= 0);
 }
 
 static const char *heard(void)

@@ -15,7 +15,7 @@ enum { LAST = FLOW_FRAMES /* the last frame: see flow_row_decades */ };
 static seen seeds_of(const dive *d, gr_tape *t, size_t net, size_t arm, const char *what)
 {
     seen s = { 0, 0 };
-    for (flow_row one; (one = flow_of_seed(d, t, net, dive_arm_name[arm], what, s.all)).g; s.all++) s.diverged += isnan(flow_row_decades(&one, LAST));
+    for (flow_row one; (one = flow_of_seed(d, t, net, dive_arm_name[arm], what, s.all)).g; s.all++) s.diverged += isnan(flow_row_decades(&one, LAST)) != 0;
     return s;
 }
 

@@ -148,7 +148,7 @@ const char *dive_number(gr_tape *t, double x, int digits) { return isnan(x) ? "d
 const char *dive_mean_text(gr_tape *t, const plot_record *r, int digits, const char *none)
 {
     size_t lost = 0;
-    for (size_t k = 0; r && k < r->n; k++) lost += isnan(r->values[k]);
+    for (size_t k = 0; r && k < r->n; k++) lost += isnan(r->values[k]) != 0;
     if (!r || lost == r->n) return none;
     return lost ? plot_say(t, "%s in %zu of %zu seeds", none, lost, r->n) : plot_say(t, "%.*f", digits, dive_mean(r));
 }
