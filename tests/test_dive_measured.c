@@ -51,13 +51,28 @@ TEST(a_few_steps_give_no_verdict)
     end(&r, &d);
 }
 
-/* The claim whose source names the code. */
-static const dive_claim *claim_of(const dive_claims *c, const char *code)
+/* A run whose records of a figure are planted. */
+static dive plan(kit_run *r, const char *figure)
 {
-    for (size_t i = 0; i < c->n; i++)
-        if (strstr(c->claim[i]->source, code)) return c->claim[i];
-    fail_msg("no claim names %s", code);
-    return NULL;
+    static kit_options o = { .seed = 42, .quiet = true };
+    dive d = start(r, &o, DIVE_QUICK, 3);
+    d.figure = figure;
+    return d;
+}
+
+/* Check the verdict of each claim whose source has a text, and end the run. The list ends with NULL. */
+typedef struct { const char *source; dive_verdict verdict; } wanted;
+static void judge(kit_run *r, dive *d, void (*claims)(const dive *, dive_claims *), const wanted *w)
+{
+    dive_claims c = { .f = plot_figure_new(r->tape, d->figure, "") };
+    claims(d, &c);
+    for (; w->source; w++) {
+        size_t i = 0;
+        while (i < c.n && !strstr(c.claim[i]->source, w->source)) i++;
+        if (i == c.n) fail_msg("no claim names %s", w->source);
+        else if (c.claim[i]->verdict != w->verdict) fail_msg("%s is %s: %s", w->source, dive_verdict_name[c.claim[i]->verdict], c.claim[i]->why);
+    }
+    end(r, d);
 }
 
 /* Put the same value, with a little noise, for all three seeds. */
@@ -81,19 +96,13 @@ TEST(a_claim_about_half_of_the_networks)
     };
     for (size_t k = 0; k < COUNT(planted); k++) {
         kit_run r;
-        kit_options o = { .seed = 42, .quiet = true };
-        dive d = start(&r, &o, DIVE_QUICK, 3);
-        d.figure = "variants";
+        dive d = plan(&r, "variants");
         for (size_t i = 0; i < 3; i++) {
             plant(&d, net[i], "LN", "error", 10), plant(&d, net[i], "LN", "tested", 1);
             if (planted[k].plain[i] != 1) plant(&d, net[i], "plain", "tested", planted[k].plain[i]);
             else dive_put(&d, GR_SHAPE(3), ((double[]){ 0.9, 1.2, 0.9 }), "%s/plain/tested", net[i]);
         }
-        dive_claims c = { .f = plot_figure_new(r.tape, "variants", "") };
-        dive_variants_claims(&d, &c);
-        const dive_claim *const is = claim_of(&c, "XU3");
-        if (is->verdict != planted[k].verdict) fail_msg("case %zu is %s: %s", k, dive_verdict_name[is->verdict], is->why);
-        end(&r, &d);
+        judge(&r, &d, dive_variants_claims, (const wanted[]){ { "XU3", planted[k].verdict }, { 0 } });
     }
 }
 
@@ -107,9 +116,7 @@ TEST(claims_at_batch_2_judge_both_places_of_the_norms)
     } planted[] = { { 50, 10, DIVE_PASS, DIVE_PASS }, { 10, 10, DIVE_DIFFERS, DIVE_DIFFERS } };
     for (size_t k = 0; k < COUNT(planted); k++) {
         kit_run r;
-        kit_options o = { .seed = 42, .quiet = true };
-        dive d = start(&r, &o, DIVE_QUICK, 3);
-        d.figure = "batch_size";
+        dive d = plan(&r, "batch_size");
         for (size_t n = 0; n < 3; n++)
             for (size_t i = 0; i < 4; i++) {
                 static const char *const net[] = { "cnn", "convs", "mlp" }, *const arm[] = { "none", "BN", "LN", "GN" };
@@ -120,12 +127,7 @@ TEST(claims_at_batch_2_judge_both_places_of_the_norms)
                 dive_put(&d, GR_SHAPE(3, 6), error, "%s/%s/error", net[n], arm[i]);
                 dive_put(&d, GR_SHAPE(3, 6), loss, "%s/%s/tested", net[n], arm[i]);
             }
-        dive_claims c = { .f = plot_figure_new(r.tape, "batch_size", "") };
-        dive_batch_size_claims(&d, &c);
-        const dive_claim *const worse = claim_of(&c, "unstable"), *const three = claim_of(&c, "CC4");
-        if (worse->verdict != planted[k].worse) fail_msg("case %zu is %s: %s", k, dive_verdict_name[worse->verdict], worse->why);
-        if (three->verdict != planted[k].three) fail_msg("case %zu is %s: %s", k, dive_verdict_name[three->verdict], three->why);
-        end(&r, &d);
+        judge(&r, &d, dive_batch_size_claims, (const wanted[]){ { "unstable", planted[k].worse }, { "CC4", planted[k].three }, { 0 } });
     }
 }
 
@@ -138,17 +140,11 @@ TEST(border_units_must_be_rarely_active)
     } planted[] = { { 0.3, 18, DIVE_PASS }, { 0.85, 18, DIVE_DIFFERS }, { 0.85, 1.1, DIVE_FAIL } };
     for (size_t k = 0; k < COUNT(planted); k++) {
         kit_run r;
-        kit_options o = { .seed = 42, .quiet = true };
-        dive d = start(&r, &o, DIVE_QUICK, 3);
+        dive d = plan(&r, "further");
         const double a = planted[k].active, v = planted[k].variance;
-        d.figure = "further";
         dive_put(&d, GR_SHAPE(3), ((double[]){ a, a + 0.01, a - 0.01 }), "border");
         dive_put(&d, GR_SHAPE(3), ((double[]){ v, v + 0.1, v - 0.1 }), "variance");
-        dive_claims c = { .f = plot_figure_new(r.tape, "further", "") };
-        dive_further_claims(&d, &c);
-        const dive_claim *const is = claim_of(&c, "LN16");
-        if (is->verdict != planted[k].verdict) fail_msg("case %zu is %s: %s", k, dive_verdict_name[is->verdict], is->why);
-        end(&r, &d);
+        judge(&r, &d, dive_further_claims, (const wanted[]){ { "LN16", planted[k].verdict }, { 0 } });
     }
 }
 
@@ -161,18 +157,12 @@ TEST(a_ratio_of_rates_is_known_up_to_their_step)
     } planted[] = { { 7, DIVE_PASS }, { 5, DIVE_DIFFERS }, { 2, DIVE_FAIL } };
     for (size_t k = 0; k < COUNT(planted); k++) {
         kit_run r;
-        kit_options o = { .seed = 42, .quiet = true };
-        dive d = start(&r, &o, DIVE_QUICK, 3);
+        dive d = plan(&r, "learning_rate");
         double none[24], bn[24];
-        d.figure = "learning_rate";
         for (size_t i = 0; i < 24; i++) none[i] = i % 8 <= 3 ? 0.5 : 3, bn[i] = i % 8 <= planted[k].largest ? 0.5 : 3;
         dive_put(&d, GR_SHAPE(3, 8), none, "mlp_sgd/none/loss"), dive_put(&d, GR_SHAPE(3, 8), bn, "mlp_sgd/BN/loss");
         dive_put(&d, GR_SHAPE(3, 8), bn, "mlp_sgd/LN/loss");
-        dive_claims c = { .f = plot_figure_new(r.tape, "learning_rate", "") };
-        dive_learning_rate_claims(&d, &c);
-        const dive_claim *const is = claim_of(&c, "BN3");
-        if (is->verdict != planted[k].verdict) fail_msg("rate %zu is %s: %s", k, dive_verdict_name[is->verdict], is->why);
-        end(&r, &d);
+        judge(&r, &d, dive_learning_rate_claims, (const wanted[]){ { "BN3", planted[k].verdict }, { 0 } });
     }
 }
 

@@ -9,13 +9,10 @@
 double *dive_blank(dive *d, size_t n);
 
 /* The mean, smallest and largest value of each column of r over the seeds, [n], owned by t; NaN where a seed has NaN. For NULL, n is 0. */
-typedef struct {
-    size_t n;
-    double *mean, *low, *high;
-} dive_band;
+typedef struct { size_t n; double *mean, *low, *high; } dive_band;
 dive_band dive_over_seeds(gr_tape *t, const plot_record *r);
 
-enum { DIVE_SEEDS = 3 };                /* the fewest seeds that give a verdict about training */
+enum { DIVE_SEEDS = 3 }; /* the fewest seeds that give a verdict about training */
 #define DIVE_GUESSING 2.302585092994046 /* ln 10: the loss of guessing one of ten digits */
 
 typedef struct {
@@ -50,8 +47,9 @@ const char *dive_verdict_text(plot_figure *f, dive_verdict v, const dive_pair *p
 /* The verdict of several statements together: TOO SHORT if one is; PASS or EQUAL if all are; FAIL if none is PASS and one is FAIL; else
  * DIFFERS. */
 dive_verdict dive_together(const dive_verdict *v, size_t n);
-/* The verdict of a statement of which a weaker one is a part: it needs 3 times as many; it needs more. DIFFERS when only the weaker holds. */
+/* The verdict of a statement that includes a weaker one, as "three times as large" includes "larger": DIFFERS when only the weaker holds. */
 dive_verdict dive_in_part(dive_verdict all, dive_verdict weaker);
+
 /* What a comparison of trained networks needs before it has a verdict. */
 typedef struct {
     size_t seeds;

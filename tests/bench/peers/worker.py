@@ -123,16 +123,17 @@ def one_core():
         return
     all_cores = os.sched_getaffinity(0)
     stay_on({max(all_cores)})
-    yield
-    stay_on(all_cores)
+    try:
+        yield
+    finally:
+        stay_on(all_cores)
 
 
 def stay_on(cores):
-    with contextlib.suppress(OSError):
-        for thread in os.listdir("/proc/self/task"):
-            with contextlib.suppress(ProcessLookupError):
-                os.sched_setaffinity(int(thread), cores)
-    os.sched_setaffinity(0, cores)
+    tasks = "/proc/self/task"
+    for thread in os.listdir(tasks) if os.path.isdir(tasks) else ["0"]:
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(int(thread), cores)
 
 
 class Measurement:
