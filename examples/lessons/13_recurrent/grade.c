@@ -208,27 +208,29 @@ static const problem general = { 5,
                                  { 0, 0.2, -0.5, 0.7, 0.1, 1.1 } };
 static const problem worked = { 2, { 0.5, 0, 0 }, { 0, 0, 0 }, 0.5, { 0 }, { 0, 0, 1 }, { 0 } };
 
-/* Whether a set of mistakes in dw, du and db is seen in dx, too, if dx is written: alone, or with one of its own mistakes. */
-static double got_dx[MOST];
-static bool seen_in_dx(unsigned m)
+/* Whether a set of mistakes in dw, du and db is seen in dx, if dx is written, and in the gradient of h[0]: alone, or with one mistake of their own. */
+static numbers got;
+static bool seen_later(unsigned m)
 {
     const size_t T = (size_t)general.T;
     double grad[3], dx[MOST], dh0;
-    bool seen = grader_same(got_dx, general.dx_before + 1, T);
-    backward(m, 0, &general, grad, dx, &dh0), seen |= grader_same(got_dx, dx, T);
-    for (unsigned l = 1; l <= of_dx; l <<= 1)
-        if (of_dx & l) backward(m, l, &general, grad, dx, &dh0), seen |= grader_same(got_dx, dx, T);
-    return seen;
+    bool in_dx = grader_same(got.dx, general.dx_before + 1, T), in_dh0 = false;
+    for (unsigned l = 0; l <= (of_dx | of_dh0); l = l ? 2 * l : 1) {
+        backward(m, l, &general, grad, dx, &dh0);
+        in_dx |= !(l & of_dh0) && grader_same(got.dx, dx, T);
+        in_dh0 |= !(l & of_dx) && grader_same(&got.dh0, &dh0, 1);
+    }
+    return in_dx && in_dh0;
 }
 
-static void judge(const grader_mistake *known, const char *name, grader_formula *f, unsigned among, const double *got, size_t n,
+static void judge(const grader_mistake *known, const char *name, grader_formula *f, unsigned among, const double *v, size_t n,
                   const double *before, const double *small, size_t small_n)
 {
     const grader_result whole = { name,   f == formula_dh0 ? "5, 4 and 3 steps" : "5 steps, w = 0.8, u = -0.6, b = 0.3",
                                   f,      &general,
                                   among,  1,
-                                  n,      got,
-                                  before, .confirm = seen_in_dx };
+                                  n,      v,
+                                  before, .confirm = f == formula_grad ? seen_later : NULL };
     const grader_result by_hand = { name, "2 steps, w = 0.5, h[0] = 0.5, u = b = x = 0, dy = (0, 1)", f, &worked, among, 1, small_n, small,
                                     NULL };
     grader_judge(known, &whole, small ? &by_hand : NULL);
@@ -289,7 +291,7 @@ int main(int argc, char **argv)
         grader_stop("half_done",
                     "Forward is right. All gradients are 0: either my_backward is not written yet (TODO 2, about ten lines), or dh\n"
                     "never gets dy[t].");
-    memcpy(got_dx, all.dx, sizeof got_dx);
+    got = all;
     judge(list, "(dw, du, db)", formula_grad, of_grad, all.grad, 3, before, few.grad, 3);
     grader_step("backward: x");
     judge(last, "dx", formula_dx, of_dx, all.dx, (size_t)general.T, general.dx_before + 1, NULL, 0);
