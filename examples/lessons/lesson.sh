@@ -27,14 +27,31 @@ if [ -n "${GRADUS:-}" ]; then
     [ -f "$GRADUS/gradus.h" ] || fail "GRADUS must name a tree of gradus, and $GRADUS holds no gradus.h"
     library=$(${MAKE:-make} -s --no-print-directory -C "$GRADUS" lesson-library) || fail "gradus cannot be built in $GRADUS"
     case $library in /*) ;; *) library=$GRADUS/$library ;; esac
-    with_gradus() { set -- "$@" -DGR_REAL_DOUBLE -I"$GRADUS" "$library"; "$@" -lm -pthread; }
+    with_gradus() { set -- "$@" -DGR_REAL_DOUBLE -I"$GRADUS" "$library"; build "$@" -lm -pthread; }
 else
     flags=$(pkg-config --cflags --libs gradus-double) ||
         fail "gradus is not installed where pkg-config looks: set PKG_CONFIG_PATH, or name a tree of gradus: GRADUS=path"
-    flags="$flags -Wl,-rpath,'$(pkg-config --variable=prefix gradus-double)/lib'"
-    with_gradus() { eval 'set -- "$@"' "$flags"; "$@" -lm -pthread; }
+    folder=$(pkg-config --variable=prefix gradus-double)/lib library=$folder/libgradus_double.a
+    flags="$flags -Wl,-rpath,'$folder'"
+    with_gradus() { eval 'set -- "$@"' "$flags"; build "$@" -lm -pthread; }
 fi
-compile() { with_gradus ${CC:-cc} -std=c11 -D_GNU_SOURCE -g -O1 -Wall -Wextra -Wno-missing-field-initializers "$@"; }
+
+# Run the command, which makes $program, unless the same command made it and nothing that it reads is newer. Print its warnings either way.
+build() {
+    changed=
+    for file in "$@" "$library" "$here/grader.h"; do [ ! "$file" -nt "$program" ] || changed=1; done
+    [ -z "$changed" ] && [ -x "$program" ] && [ "$*" = "$(cat "$program.command" 2> /dev/null)" ] || {
+        rm -f "$program" "$program.command"
+        "$@" 2> "$program.warnings" && printf '%s\n' "$*" > "$program.command"
+    }
+    set -- $?
+    cat "$program.warnings" >&2
+    return "$1"
+}
+compile() { # compile PROGRAM SOURCE..
+    program=$1
+    with_gradus ${CC:-cc} -std=c11 -D_GNU_SOURCE -g -O1 -Wall -Wextra -Wno-missing-field-initializers -o "$@"
+}
 
 # ---- The commands ----
 
@@ -51,20 +68,21 @@ choose() { # choose NAME: set what the other functions need
     mkdir -p "$work" || exit 2
 }
 program() { # program ARGUMENTS
-    compile "$lesson/lesson.c" -o "$work/lesson" && "$work/lesson" "$@"
+    compile "$work/lesson" "$lesson/lesson.c" && "$work/lesson" "$@"
 }
-grader() { compile "$exercise" "$lesson/grade.c" "$here/grader.c" -o "$work/grade" && "$work/grade"; }
+grader() { compile "$work/grade" "$exercise" "$lesson/grade.c" "$here/grader.c"; }
 grade() {
-    grader && printf '\nThe quiz of this lesson is in its README.md; make quiz N=%s prints the answers.\n' "$n" && return
+    grader && "$work/grade" && printf '\nThe quiz of this lesson is in its README.md; make quiz N=%s prints the answers.\n' "$n" && return
     printf '\nChange %s, then: make grade N=%s%s\n' "$exercise" "$n" "${E:+ E=$E}"
     return 1
 }
 progress() { # the first thing to do in each exercise
     for name in $(lessons); do
         choose "$name"
-        if grader > "$work/said" 2>&1; then said=passes
+        if ! grader 2> /dev/null; then said='does not compile'
+        elif "$work/grade" > "$work/said" 2>&1; then said=passes
         else said=$(sed -n 's/^\([a-z_0-9]*\): .*/\1/p' "$work/said" | paste -sd' ' -); fi
-        printf '%-24s %s\n' "$name" "${said:-does not compile}"
+        printf '%-24s %s\n' "$name" "$said"
     done
 }
 
