@@ -117,6 +117,23 @@ TEST(another_axis_of_x_stands_beside_the_first)
     gr_tape_free(t);
 }
 
+/* In the panel beside, a note that is too long would lie on its heading. Each part of the drawing decides alone; JSON has one layout. */
+TEST(a_note_too_long_for_its_panel_stands_below_the_title)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    plot_figure *const f = plot_figure_new(t, "f", "F");
+    f->columns = 4;
+    plot_panel_new(f, &(plot_panel){ .title = "P", .note = "beside" }), curve(f, "Q", "one");
+    plot_part_begin(f, "Part", NULL, false);
+    plot_panel_new(f, &(plot_panel){ .title = "R", .note = "of fifty characters and more, as some of them are" }), curve(f, "S", "two"), curve(f, "T", "two");
+    plot_panel_new(f, &(plot_panel){ .title = "U", .note = "short" });
+    const char *const in_drawing[] = { ">P <tspan class=\"note\">beside", ">Q</text>", ">R<tspan class=\"note\" x=\"0.0\" dy=\"17\">of fifty", ">S</text>",
+                                       ">U<tspan class=\"note\" x=\"948.0\" dy=\"17\">short", NULL };
+    assert_parts(written(plot_figure_svg, f), in_drawing);
+    assert_parts(written(plot_figure_json, f), (const char *const[]){ "P\\u003c/b>\\u003cbr>beside", "R\\u003c/b>\\u003cbr>of fifty", NULL });
+    gr_tape_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +141,7 @@ int main(void)
         cmocka_unit_test(parts_have_their_keys_in_the_page_and_in_the_drawing),
         cmocka_unit_test(a_figure_has_few_parts_and_the_first_may_have_a_heading),
         cmocka_unit_test(another_axis_of_x_stands_beside_the_first),
+        cmocka_unit_test(a_note_too_long_for_its_panel_stands_below_the_title),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

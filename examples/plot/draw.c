@@ -174,17 +174,24 @@ static bool begins_part(const plot_figure *f, size_t k)
     return false;
 }
 
+static bool note_fits(const plot_panel *p)
+{
+    return !p->note || 7.5 * (double)plot_characters(p->title) + 6.2 * (double)plot_characters(p->note) + 10 < plot_panel_width(p);
+}
+
 plot_places plot_places_of(const plot_figure *f, size_t from, size_t to, double top)
 {
     plot_places all = { .w = plot_figure_width(f) };
     const size_t columns = plot_columns(f);
     double y = top, tallest = 0;
     size_t column = 0;
+    for (size_t k = from; k < to; k++) all.notes_below |= !note_fits(f->panel[k]);
+    const double head = all.notes_below ? PLOT_HEAD + PLOT_LINE_HEIGHT : PLOT_HEAD;
     for (size_t k = from; k < to; k++) {
         const plot_frame p = plot_frame_of(f->panel[k]);
         if (column && (column == columns || f->panel[k]->table || begins_part(f, k))) y += tallest + PLOT_GAP, tallest = 0, column = 0;
-        all.at[k].x = (double)column * (p.w + PLOT_GAP), all.at[k].y = y + PLOT_HEAD;
-        tallest = fmax(tallest, p.h + PLOT_HEAD);
+        all.at[k].x = (double)column * (p.w + PLOT_GAP), all.at[k].y = y + head;
+        tallest = fmax(tallest, p.h + head);
         column = f->panel[k]->table ? columns : column + 1;
     }
     all.h = y + tallest;

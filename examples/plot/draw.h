@@ -48,10 +48,11 @@ static inline size_t plot_last_frame(const plot_figure *f) { return f->frames ? 
 typedef struct { double w, h, l, t, r, b; } plot_frame;
 plot_frame plot_frame_of(const plot_panel *p);
 double plot_panel_width(const plot_panel *p);
-/* Where the panels from .. to - 1 are in a drawing, which is w wide and h high, below `top`. Each panel has a heading of height PLOT_HEAD above it.
- * A table has a row of its own, and a part begins a row. */
+/* Where the panels from .. to - 1 are in a drawing, which is w wide and h high, below `top`. Each panel has a heading of height PLOT_HEAD above it,
+ * or of one line more if the notes stand below the titles, because one of them is too long to stand beside. A table has a row of its own, and a part
+ * begins a row. */
 enum { PLOT_HEAD = 26, PLOT_GAP = 24 };
-typedef struct { double w, h; struct { double x, y; } at[PLOT_PANELS]; } plot_places;
+typedef struct { double w, h; bool notes_below; struct { double x, y; } at[PLOT_PANELS]; } plot_places;
 plot_places plot_places_of(const plot_figure *f, size_t from, size_t to, double top);
 double plot_figure_width(const plot_figure *f);
 /* The heading of panel k's part and ": ", for a title that stands alone; both are "" when the part has no heading. */

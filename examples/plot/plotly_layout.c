@@ -71,7 +71,8 @@ static void titles(plot_writer *w, const plot_places *at, double h)
             "%s{\"showarrow\":false,\"xref\":\"paper\",\"yref\":\"paper\",\"xanchor\":\"left\",\"yanchor\":\"bottom\",\"x\":%.5f,\"y\":%."
             "5f,\"text\":",
             k ? "," : "", at->at[k].x / at->w, 1 - (at->at[k].y - 2) / h);
-        kit_json_text(w->out, plot_say(w->f->t, "<b>%s%s%s</b> %s", part.part, part.colon, p->title ? p->title : "", p->note ? p->note : ""));
+        kit_json_text(w->out, plot_say(w->f->t, "<b>%s%s%s</b>%s%s", part.part, part.colon, p->title ? p->title : "",
+                                       at->notes_below ? "<br>" : " ", p->note ? p->note : ""));
         plot_json_put(w, "}");
     }
     plot_json_put(w, "]");

@@ -192,10 +192,13 @@ static double key(FILE *out, const plot_figure *f, size_t part, double y, double
     return x > 0 ? y + 28 : y;
 }
 
-static void head(FILE *out, const plot_panel *p, double x, double y)
+/* Draw a heading whose last line is at y. */
+static void head(FILE *out, const plot_panel *p, double x, double y, bool note_below)
 {
-    fprintf(out, "<text class=\"head\" x=\"%.1f\" y=\"%.1f\">", x, y), kit_markup(out, p->title);
-    if (p->note) fputs(" <tspan class=\"note\">", out), kit_markup(out, p->note), fputs("</tspan>", out);
+    fprintf(out, "<text class=\"head\" x=\"%.1f\" y=\"%.1f\">", x, note_below ? y - PLOT_LINE_HEIGHT : y), kit_markup(out, p->title);
+    if (p->note && note_below) fprintf(out, "<tspan class=\"note\" x=\"%.1f\" dy=\"%d\">", x, PLOT_LINE_HEIGHT);
+    else if (p->note) fputs(" <tspan class=\"note\">", out);
+    if (p->note) kit_markup(out, p->note), fputs("</tspan>", out);
     fputs("</text>\n", out);
 }
 
@@ -208,7 +211,7 @@ static double part(FILE *out, const plot_figure *f, size_t i, double y)
     const plot_places places = plot_places_of(f, from, to, key(out, f, i, y + 6, plot_figure_width(f)));
     for (size_t k = from; k < to; k++) {
         const plot_frame p = plot_frame_of(f->panel[k]);
-        head(out, f->panel[k], places.at[k].x, places.at[k].y - 8);
+        head(out, f->panel[k], places.at[k].x, places.at[k].y - 8, places.notes_below);
         fprintf(out, "<svg x=\"%.1f\" y=\"%.1f\" width=\"%.0f\" height=\"%.0f\">", places.at[k].x, places.at[k].y, p.w, p.h);
         plot_svg_body(out, f->panel[k]);
         fputs("</svg>\n", out);
