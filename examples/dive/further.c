@@ -235,7 +235,7 @@ void dive_further_draw(const dive *d, plot_figure *f)
     plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = "Settings of their own", .note = "means over the seeds" });
     plot_table_set(p, &(plot_table){ .rows = n, .columns = 3, .head = head, .text = text[0], .verdict = -1 });
     plot_figure_says(f, PLOT_SAY_QUESTION,
-                     "Does BatchNorm train saturating units, does it regularize, and why does LayerNorm have to reckon with borders?");
+                     "Does BatchNorm train saturating units, does it regularize, and why are the borders of images a problem for LayerNorm?");
     plot_figure_says(f, PLOT_SAY_NUMBER, "Accuracy of an MLP of eight sigmoid layers: %.1f %% without a norm, %.1f %% with BatchNorm",
                      dive_mean(GET("sigmoid/none/accuracy")), dive_mean(GET("sigmoid/BN/accuracy")));
     plot_figure_says(f, PLOT_SAY_CAPTION,

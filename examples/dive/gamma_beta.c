@@ -204,7 +204,7 @@ static void draw_spread(const dive *d, plot_figure *f)
 {
     plot_panel *const p = plot_panel_new(
         f, &(plot_panel){
-               .title = "By gamma", .note = "beta 0; band: -1 to 1", .x = { "gamma", .log = true }, .y = { "mean training loss" } });
+               .title = "By gamma", .note = "beta 0; band: beta -1 to 1", .x = { "gamma", .log = true }, .y = { "mean training loss" } });
     for (size_t i = 1; i < DIVE_ARMS; i++) {
         double y[GAMMAS], low[GAMMAS], high[GAMMAS];
         for (size_t g = 0; g < GAMMAS; g++) {

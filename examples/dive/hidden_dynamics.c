@@ -310,7 +310,7 @@ static void says(const dive *d, plot_figure *f)
 void dive_hidden_dynamics_draw(const dive *d, plot_figure *f)
 {
     const plot_record *const share = plot_runs_get(&d->runs, "hidden_dynamics", "share");
-    const plot_axis training = { .label = "percent of the training", .low = 0, .high = 100 };
+    const plot_axis training = { .label = "percent of the training", .low = 0, .high = 102 }; /* room for the dot at the end */
     f->title = "Dynamics of pre-activations", f->columns = 3;
     if (!share) return;
     plot_figure_frames(f, "percent of the training", share->values, share->n);

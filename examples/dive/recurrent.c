@@ -200,13 +200,14 @@ void dive_recurrent_draw(const dive *d, plot_figure *f)
     plot_figure_says(f, PLOT_SAY_QUESTION,
                      "Does recurrent BatchNorm need statistics for each time step, and can it read on when the sequence is longer?");
     plot_figure_says(f, PLOT_SAY_NUMBER,
-                     "Test loss: %.3f without a norm, %.3f with recurrent BatchNorm, %.3f with shared statistics, %.3f with LayerNorm",
-                     dive_mean(get(d, NONE, "tested")), dive_mean(get(d, BN, "tested")), dive_mean(get(d, SHARED, "tested")),
+                     "Test loss of windows of %d characters: %.3f without a norm, %.3f with recurrent BatchNorm, %.3f with shared statistics, %.3f with "
+                     "LayerNorm",
+                     (int)T, dive_mean(get(d, NONE, "tested")), dive_mean(get(d, BN, "tested")), dive_mean(get(d, SHARED, "tested")),
                      dive_mean(get(d, LN, "tested")));
     plot_figure_says(f, PLOT_SAY_CAPTION,
-                     "An LSTM reads windows of %d characters in training, and of %d in the test. BatchNorm has running statistics for each "
-                     "of the %d time "
-                     "steps, and after them uses those of the last; BN, shared has one set for all steps. Means of %s.",
+                     "An LSTM reads windows of %d characters in training. The points are its test losses in two parts of windows of %d characters. "
+                     "BatchNorm has running statistics for each of the %d time steps, and after them uses those of the last; BN, shared has "
+                     "one set for all steps. Means of %s.",
                      (int)T, (int)(2 * T), (int)T, dive_count(f->t, d->seeds, "seed", "seeds"));
     plot_figure_says(
         f, PLOT_SAY_SETTINGS,

@@ -232,7 +232,7 @@ void dive_smoothness_draw(const dive *d, plot_figure *f)
         "At %zu steps of each training the loss of the training batch is measured at half, one, two and four times the learning rate along "
         "the gradient; the curve is the largest minus the smallest of these losses. Noise after BatchNorm gives each unit a new scale and "
         "shift in every training step, with a deviation of %g, so that its distribution never settles. The shift is the distance that the "
-        "mean of a pre-activation of the last hidden layer moves from one batch to the next. Bands are ranges over %s.",
+        "mean of a pre-activation of the last hidden layer moves from one batch to the next. Lines are means and bands are ranges over %s.",
         looks_of(d), noise, dive_count(f->t, d->seeds, "seed", "seeds"));
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; %s; %zu steps.", d->preprocessing, dive_spec_text(f, &s, BATCH), steps_of(d));
 }

@@ -307,7 +307,7 @@ void dive_sphere_draw(const dive *d, plot_figure *f)
         "which gives the rest the length sqrt(H var / (var + eps)): only a direction remains. For four units this is a sphere of radius 2 "
         "= sqrt(4) in three dimensions. Helmert's basis gives the coordinates h1, h2, h3, and keeps lengths and angles. eps = 1e-5 "
         "shortens samples of small variance, here by at most %.2g %%. The logits are a linear function of these points, so that the digits "
-        "must separate on the sphere: %.1f %% of 1,000 test images are right after %.0f steps. 64 units are drawn along the three "
+        "must separate on the sphere: %.1f %% of 1000 test images are right after %.0f steps. 64 units are drawn along the three "
         "principal axes of the last frame, minus the mean of each frame; after the norm they lie on a sphere of radius 8 in 63 "
         "dimensions, and the figure shows its projection. The histograms, over %.0f images, share one axis: they are wide before the norm "
         "and a single bar at 1 after it. gamma is 1 and beta is 0; another gamma would turn the sphere into an ellipsoid, and beta would "

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PIXELS_X = 70, PIXELS_Y = 44 }; /* least distance between two ticks */
+enum { PIXELS_X = 70, PIXELS_Y = 44, SLANTED_X = 20 }; /* least distance between two ticks, the last for slanted words */
 
 /* ---- Labels ---- */
 
@@ -99,7 +99,8 @@ static void log_ticks(plot_scale *s, double most)
 static void word_ticks(plot_scale *s, const plot_axis *a, double pixels)
 {
     size_t longest = 0;
-    s->every = a->ticks / (PLOT_TICKS / 2 + 1) + 1;
+    const size_t most = pixels > 0 ? (size_t)fmax(2, fmin(PLOT_TICKS / 2, pixels / SLANTED_X)) : PLOT_TICKS / 2;
+    s->every = (a->ticks + most - 1) / most;
     s->words = a->tick;
     for (size_t i = 0; i < a->ticks; i += s->every) {
         const size_t n = plot_characters(a->tick[i]);

@@ -206,7 +206,7 @@ static void head(FILE *out, const plot_panel *p, double x, double y, bool note_b
 static double part(FILE *out, const plot_figure *f, size_t i, double y)
 {
     const size_t from = f->part[i].from, to = plot_part_end(f, i), most = (size_t)(plot_figure_width(f) / 6.6);
-    if (f->part[i].title) y = lines(out, "part", f->part[i].title, most, i ? y + 18 : y, 22);
+    if (f->part[i].title) y = lines(out, "part", f->part[i].title, most, i ? y + 18 : y + 8, 22);
     y = lines(out, "soft", f->part[i].about, most, y, 18);
     const plot_places places = plot_places_of(f, from, to, key(out, f, i, y + 6, plot_figure_width(f)));
     for (size_t k = from; k < to; k++) {
