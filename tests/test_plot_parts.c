@@ -1,5 +1,6 @@
 /* tests/test_plot_parts.c - parts of a figure, each with a key of its own, what a page folds, and another axis for x. */
 #include "examples/kit/file.h"
+#include "examples/plot/draw.h"
 #include "examples/plot/page.h"
 #include "tests/plot.h"
 #include "tests/wellformed.h"
@@ -134,6 +135,23 @@ TEST(a_note_too_long_for_its_panel_stands_below_the_title)
     gr_tape_free(t);
 }
 
+/* They would touch: 13 words have 16 pixels each in a panel of 292. */
+TEST(slanted_words_that_are_too_close_are_left_out)
+{
+    static const char *const word[] = { "0", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve" };
+    gr_tape *t = gr_tape_new(1, NULL);
+    for (size_t columns = 1; columns <= 4; columns += 3) {
+        plot_figure *const f = plot_figure_new(t, "f", "F");
+        f->columns = columns;
+        for (size_t k = 0; k < 4; k++) plot_panel_new(f, &(plot_panel){ .x = { .label = "x", .tick = word, .ticks = COUNT(word) } });
+        const plot_scale s = plot_scale_x(f->panel[0]);
+        assert_true(s.slant);
+        assert_int_equal(s.n, columns == 1 ? 13 : 7);
+        assert_string_equal(plot_scale_label(&s, 1), columns == 1 ? "one" : "two");
+    }
+    gr_tape_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +160,7 @@ int main(void)
         cmocka_unit_test(a_figure_has_few_parts_and_the_first_may_have_a_heading),
         cmocka_unit_test(another_axis_of_x_stands_beside_the_first),
         cmocka_unit_test(a_note_too_long_for_its_panel_stands_below_the_title),
+        cmocka_unit_test(slanted_words_that_are_too_close_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
