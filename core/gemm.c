@@ -4,7 +4,7 @@
  *       rows of C, M         up to 128 at a time: their part of C stays in L2 while
  *         K                  runs in steps of up to 1 KiB (256 floats, 128 doubles), or of less (gemm_step_of)
  *           panels of B      of GEMM_VECTORS vectors, or of one less where a panel would be too large (GEMM_NEAR)
- *             tiles          of up to 12 rows of A: registers (core/gemm_tile.h)
+ *             tiles          of up to 14 rows of A: registers (core/gemm_tile.h)
  *
  * A tile reads a panel of B in place if B is stored by rows. When more than a few tiles share a panel, the first one writes a dense and aligned
  * copy for the others, which costs almost nothing. A panel that is stored by columns, or that ends within a vector, is copied first.

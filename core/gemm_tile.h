@@ -11,7 +11,7 @@
 #define GR_GEMM_TILE_H
 #include "core/gemm_copy.h"
 
-enum { GEMM_ROWS = 12 };
+enum { GEMM_ROWS = 14 };
 
 typedef struct {
     size_t K;
@@ -37,7 +37,7 @@ INLINE void gemm_run_tile(const int vectors, const int rows, gemm_tile t)
                 const gr_real *start = t.start + (size_t)r * t.start_row + v * R_WIDTH;
                 c[r][v] = v < vectors - 1 ? v_load(start) : v_load_part(start, t.last);
             }
-    const gr_real *A[GEMM_ROWS / 4]; /* A has pointers to every fourth row: a pointer for each would need too many registers */
+    const gr_real *A[(GEMM_ROWS + 3) / 4]; /* A has pointers to every fourth row: a pointer for each would need too many registers */
     UNROLL for (int r = 0; r < rows; r += 4) A[r / 4] = t.A + (size_t)r * t.a_row;
     for (size_t k = 0; k < t.K;) {
         UNROLL for (int v = 0; v < vectors; v++) b[v] = v_load(t.B + v * R_WIDTH);

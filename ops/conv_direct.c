@@ -19,68 +19,69 @@
 
 /* ---- The product ---- */
 
-enum { CONV_ROWS = 12, CONV_FAST_ROWS = 8 }; /* the pointers to the rows of a tile must stay in registers, too */
+/* Of a tile: a pointer to each of its rows must stay in a register, too, so that 8 are faster than 9; rows that are neighbours in A need one pointer. */
+enum { CONV_ROWS = 14, CONV_FAST_ROWS = 8 };
 
 typedef struct { size_t a, b, i; } conv_at; /* offsets in A, and in B or C; which row of what is read, or which bias */
 typedef struct {
     const gr_real *A, *B, *bias, *start; /* sums begin with the bias of their row; or with start, lane by lane, which is C, or the same for all rows */
     gr_real *C;
     const conv_at *row, *k;
-    size_t M, N, K, last;                /* last: lanes of the last vector that are inside C */
+    size_t M, N, K, run, last;           /* run: rows i run .. i run + run - 1 are neighbours in A; last: lanes of the last vector that are inside C */
     bool each;                           /* A has lanes, too: A[r, k][n] */
 } conv_product;
 
-INLINE void conv_run_tile(const int vectors, const int rows, const bool each, const conv_product *t)
+INLINE void conv_run_tile(const int vectors, const int rows, const bool each, const bool near, conv_product t)
 {
     r_vec c[CONV_ROWS][GEMM_VECTORS], b[GEMM_VECTORS];
-    const gr_real *a[CONV_ROWS], *const B = t->B;
+    const gr_real *a[CONV_ROWS], *const B = t.B;
     UNROLL for (int r = 0; r < rows; r++) {
-        a[r] = t->A + t->row[r].a;
-        UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_set(t->bias ? t->bias[t->row[r].i] : 0);
+        a[r] = t.A + t.row[r].a;
+        UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_set(t.bias ? t.bias[t.row[r].i] : 0);
     }
-    if (t->start)
+    if (t.start)
         UNROLL for (int r = 0; r < rows; r++)
             UNROLL for (int v = 0; v < vectors; v++) {
-                const gr_real *const start = t->start + (t->start == t->C ? t->row[r].b : 0) + v * R_WIDTH;
-                c[r][v] = v < vectors - 1 ? v_load(start) : v_load_part(start, t->last);
+                const gr_real *const start = t.start + (t.start == t.C ? t.row[r].b : 0) + v * R_WIDTH;
+                c[r][v] = v < vectors - 1 ? v_load(start) : v_load_part(start, t.last);
             }
-    for (const conv_at *k = t->k, *const end = k + t->K; k < end; k++) {
+    for (const conv_at *k = t.k, *const end = k + t.K; k < end; k++) {
         UNROLL for (int v = 0; v < vectors; v++) b[v] = v_load(B + k->b + v * R_WIDTH);
-        if (each)
-            UNROLL for (int r = 0; r < rows; r++)
-                UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_fma(v_load(a[r] + k->a + v * R_WIDTH), b[v], c[r][v]);
-        else
-            UNROLL for (int r = 0; r < rows; r++) {
-                const r_vec x = v_set(a[r][k->a]);
-                UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_fma(x, b[v], c[r][v]);
-            }
+        UNROLL for (int r = 0; r < rows; r++) {
+            const gr_real *const at = (near ? a[0] + r : a[r]) + k->a;
+            UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_fma(each ? v_load(at + v * R_WIDTH) : v_set(*at), b[v], c[r][v]);
+        }
     }
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) {
-            gr_real *const to = t->C + t->row[r].b + v * R_WIDTH;
+            gr_real *const to = t.C + t.row[r].b + v * R_WIDTH;
             if (v < vectors - 1) v_store(to, c[r][v]);
-            else v_store_part(to, c[r][v], t->last);
+            else v_store_part(to, c[r][v], t.last);
         }
 }
 #define CONV_FUNCTION(v, r) \
-    static void GR_NAME(conv_tile_##v##_##r)(const conv_product *t) { conv_run_tile(v, r, false, t); } \
-    static void GR_NAME(conv_each_##v##_##r)(const conv_product *t) { conv_run_tile(v, r, true, t); }
-#define CONV_ENTRY(v, r) [v][r] = { GR_NAME(conv_tile_##v##_##r), GR_NAME(conv_each_##v##_##r) },
+    static void GR_NAME(conv_tile_##v##_##r)(const conv_product *t) { conv_run_tile(v, r, false, false, *t); } \
+    static void GR_NAME(conv_each_##v##_##r)(const conv_product *t) { conv_run_tile(v, r, true, false, *t); } \
+    static void GR_NAME(conv_near_##v##_##r)(const conv_product *t) { conv_run_tile(v, r, false, true, *t); }
+#define CONV_ENTRY(v, r) [v][r] = { GR_NAME(conv_tile_##v##_##r), GR_NAME(conv_each_##v##_##r), GR_NAME(conv_near_##v##_##r) },
 GEMM_TILES(CONV_FUNCTION)
-static void (*const conv_tiles[GEMM_VECTORS + 1][CONV_ROWS + 1][2])(const conv_product *) = { GEMM_TILES(CONV_ENTRY) };
+static void (*const conv_tiles[GEMM_VECTORS + 1][CONV_ROWS + 1][3])(const conv_product *) = { GEMM_TILES(CONV_ENTRY) };
 
 /* scalar kernel conv_multiply: it cuts into tiles; the arithmetic is in conv_tile_1_1 and the others. */
 KERNEL(void, conv_multiply, const conv_product *g)
 {
     const size_t vectors = (g->N + R_WIDTH - 1) / R_WIDTH, panels = (vectors + GEMM_VECTORS - 1) / GEMM_VECTORS;
     for (size_t p = 0, j = 0; p < panels; p++) {
-        const size_t v = vectors / panels + (p < vectors % panels), most = gemm_min(gemm_rows[v], CONV_FAST_ROWS), n = (g->M + most - 1) / most;
+        const size_t v = vectors / panels + (p < vectors % panels);
+        size_t most = gemm_rows[v];
+        while (most > CONV_FAST_ROWS && g->run % most) most--;
+        const size_t n = (g->M + most - 1) / most;
         conv_product t = *g;
         t.A += t.each ? j : 0, t.B += j, t.C += j, t.last = gemm_min(R_WIDTH, g->N - j - (v - 1) * R_WIDTH);
         if (t.start) t.start += j;
         for (size_t q = 0; q < n; q++) {
             const size_t rows = g->M / n + (q < g->M % n);
-            conv_tiles[v][rows][t.each](&t);
+            conv_tiles[v][rows][g->run % most ? t.each : 2](&t);
             t.row += rows;
         }
         j += v * R_WIDTH;
@@ -274,7 +275,7 @@ static void conv_direct_tile(void *argument, size_t number, int thread)
     if (w->turned && add) conv_turn_tile(r, &b, y, true);
     for (size_t phase = 0; phase < w->phases[0] * across; k += r->terms[phase++].K) {
         const size_t first[2] = { phase / across, phase % across };
-        const conv_product all = { .k = k, .K = r->terms[phase].K, .each = w->each };
+        const conv_product all = { .k = k, .K = r->terms[phase].K, .each = w->each, .run = 1 };
         size_t n[2];
         for (int e = 0; e < 2; e++) n[e] = b.n[e] > first[e] ? gr_chunks(b.n[e] - first[e], w->step[e]) : 0;
         for (size_t i = 0, rows; n[1] && i < n[0]; i += rows) {
@@ -285,7 +286,7 @@ static void conv_direct_tile(void *argument, size_t number, int thread)
             }
             gr_real *const to = y + (first[0] + i * w->step[0]) * w->to[1] + first[1];
             if (w->turned) {
-                g.A = b.planes, g.B = weight, g.row = r->rows + i * w->tile[1], g.M = rows * n[1], g.N = O;
+                g.A = b.planes, g.B = weight, g.row = r->rows + i * w->tile[1], g.M = rows * n[1], g.N = O, g.run = w->each || w->unit[1] > 1 ? 1 : n[1];
                 g.C = b.rest + (first[0] * w->line + first[1]) * O, g.start = add ? g.C : bias;
             } else {
                 g.A = weight, g.B = b.planes + i * w->image.width, g.row = r->rows, g.M = O, g.N = n[1];
@@ -359,7 +360,7 @@ static void conv_direct_chunk(void *argument, size_t chunk, int thread)
         conv_turn[r->isa](b.rest, O, r->dy + b.y, size, b.n[0] * b.n[1], O);
         for (size_t a = 0; a < p->kernel[0]; a += all) {
             conv_product g = { .A = b.planes, .B = b.rest, .C = part + b.g * w->K * O, .row = r->k + a * per, .k = r->rows, .M = all * per, .N = O,
-                               .K = b.n[0] * b.n[1], .each = w->each };
+                               .K = b.n[0] * b.n[1], .each = w->each, .run = 1 };
             if (all == 1) g = conv_cut(g, b.n[1], b.top + a * p->dilation[0], w->image.H[0]);
             g.start = g.C;
             conv_multiply[r->isa](&g);
