@@ -7,8 +7,8 @@
  * W h for a few steps (a block) into a ring, which the next block uses again. Then the gradient of a weight is increased by one gemm over the rows
  * of the block.
  *
- * The batch is cut into S = min(8, ceil(B / 8)) shards. A task takes a group of neighbouring shards, which share the products of a step, through all
- * steps forward, and through a block of steps backward. The gradients of biases, gains and shifts are sums over the shards, added in the order of the
+ * The batch is cut into S = min(8, ceil(B / 8)) shards. A task takes a group of neighbouring rows, which share the products of a step, through all steps
+ * forward, and a group of neighbouring shards through a block of steps backward. The gradients of biases, gains and shifts are sums over the shards, added in the order of the
  * shards; the block is a function of B and H, and all other values belong to one row. So no bit depends on the groups or the number of threads, and the
  * result for a sequence does not depend on the rest of the batch.
  *
@@ -24,21 +24,22 @@ enum {
     SEQ_NEAR = 1 << 18,  /* when all steps have no more gate values, everything saved stays in L2 */
     SEQ_FAR = 1 << 15,   /* when the rows of a task have more gate values in a step, L2 cannot hold the next step, too */
     SEQ_GROUP = 1 << 14, /* gate values of a group in a step: more rows make a product faster, until L2 cannot hold them */
+    SEQ_WIDE = 256,      /* from this many gate values of a row on, a forward task of 4 rows is worth a thread */
     SEQ_LARGE = 1 << 20, /* from this many weights on, which L2 does not hold, a thread has one group and reads them once in a step */
     SEQ_BLOCK = 64,      /* rows of a block, at least; H rows make the ring about as large as the gradient of W_hh */
 };
 
-/* How many groups of neighbouring shards, which is the number of tasks. */
-static size_t sequence_groups(gr_tape *t, const gr__sequence *s)
+/* How many groups of neighbouring sequences, which is the number of tasks: at most `most`. */
+static size_t sequence_groups(gr_tape *t, const gr__sequence *s, size_t most)
 {
     const size_t threads = (size_t)gr_tape_threads(t), groups = s->G * s->H < SEQ_LARGE ? gr_chunks(s->B * s->G, SEQ_GROUP) : 1;
-    return groups > s->shards || threads > s->shards ? s->shards : groups > threads ? groups : threads;
+    return groups > most || threads > most ? most : groups > threads ? groups : threads;
 }
 
-/* The sequences of shards i .. end-1. */
-static gr_range sequence_rows(const gr__sequence *s, size_t i, size_t end)
+/* The sequences of parts i .. end-1 of `parts`. */
+static gr_range sequence_rows(const gr__sequence *s, size_t parts, size_t i, size_t end)
 {
-    return (gr_range){ i * s->B / s->shards, end * s->B / s->shards - i * s->B / s->shards };
+    return (gr_range){ i * s->B / parts, end * s->B / parts - i * s->B / parts };
 }
 
 /* The row at which entry k of some sequences begins; each has `kept` entries, and entry k takes the place k % kept. */
@@ -154,7 +155,7 @@ static void sequence_forward_group(void *argument, size_t group, int thread)
 {
     const sequence_forward_job *f = argument;
     const gr__sequence *s = f->s;
-    const gr_range rows = sequence_rows(s, group * s->shards / f->groups, (group + 1) * s->shards / f->groups);
+    const gr_range rows = sequence_rows(s, f->groups, group, group + 1);
     gr__sequence_start(s, rows);
     for (size_t k = 0; k < s->T; k++) {
         gr__cell step = gr__sequence_step(s, rows, k);
@@ -243,7 +244,7 @@ static void sequence_connect(const gr__sequence *s, gr__cell *step, gr_real *par
 static void sequence_step_backward(const sequence_backward_job *f, size_t shard, size_t k)
 {
     const gr__sequence *s = f->s;
-    const gr_range rows = sequence_rows(s, shard, shard + 1);
+    const gr_range rows = sequence_rows(s, s->shards, shard, shard + 1);
     gr__cell step = gr__sequence_step(s, rows, k);
     sequence_connect(s, &step, f->scratch + f->plan.partials + shard * gr__sequence_partial(s, SEQ_W_IH));
     step.dwx = sequence_dwx(f, k, rows.first), step.dwh = step.dwx + f->plan.apart;
@@ -258,7 +259,7 @@ static void sequence_backward_group(void *argument, size_t group, int thread)
     const sequence_backward_job *f = argument;
     const gr__sequence *s = f->s;
     const size_t I = s->I, H = s->H, G = s->G, shard = group * s->shards / f->groups, end = (group + 1) * s->shards / f->groups;
-    const gr_range rows = sequence_rows(s, shard, end);
+    const gr_range rows = sequence_rows(s, s->shards, shard, end);
     const int isa = gr_isa(f->t);
     void *work = gr__work(f->t, thread);
     gr_real *dh = f->scratch + f->plan.dh + rows.first * H, *dx = gr_grad(f->t, f->n->in[SEQ_X]);
@@ -276,16 +277,15 @@ static void sequence_backward_group(void *argument, size_t group, int thread)
 
 void gr__sequence_weight_gradient(gr_tape *t, const gr__sequence *s, size_t from, size_t to, const gr_real *dA, const gr_real *x, size_t N, gr_real *dW)
 {
-    const size_t G = s->G, B = s->B;
     if (dW && from < to)
-        gr__gemm(t, G, N, (to - from) * B, (gr_mat){ dA, 1, G }, (gr_mat){ x + from * B * N, N, 1 }, dW, N, (gr_start){ dW, N });
+        gr__gemm(t, s->G, N, (to - from) * s->B, (gr_mat){ dA, 1, s->G }, (gr_mat){ x + from * s->B * N, N, 1 }, dW, N, (gr_start){ dW, N });
 }
 
 void gr__sequence_backward(gr_tape *t, const gr_node *n)
 {
     const gr__sequence *s = n->saved;
     const size_t G = s->G, I = s->I, H = s->H, state = s->B * H;
-    sequence_backward_job f = { t, n, s, sequence_plan(s), gr_scratch(t), sequence_groups(t, s), 0, s->T };
+    sequence_backward_job f = { t, n, s, sequence_plan(s), gr_scratch(t), sequence_groups(t, s, s->shards), 0, s->T };
     for (unsigned i = 0; i < n->ins; i++) gr_grad(t, n->in[i]); /* the tasks find them cleared */
     for (unsigned i = 0; i < n->outs; i++) gr_grad(t, n->out[i]);
     gr_real *dh = f.scratch + f.plan.dh, *dc = f.scratch + f.plan.dc;
@@ -351,7 +351,7 @@ static void sequence_forward(gr_tape *t, const gr__sequence *s)
 {
     const size_t G = s->G;
     sequence_forward_job f = {
-        .t = t, .s = s, .groups = sequence_groups(t, s),
+        .t = t, .s = s, .groups = sequence_groups(t, s, s->B > 32 || s->G < SEQ_WIDE ? s->shards : gr_chunks(s->B, 4)),
         .w_ih = gr_save_reals(t, gr__gemm_packed_len(G, s->I)), .w_hh = gr_save_reals(t, gr__gemm_packed_len(G, s->H))
     };
     const gr_tensor *b_ih = s->in[SEQ_B_IH], *b_hh = s->in[SEQ_B_HH];
