@@ -4,7 +4,7 @@
 #include "ops/strided.h"
 #include "core/simd.h"
 
-enum { STRIDED_CHUNK = 16384, TILE = 16 };
+enum { STRIDED_CHUNK = 16384, STRIDED_STRIP = 4096, TILE = 16 };
 typedef struct { size_t n; ptrdiff_t y, x; } span; /* n steps with these strides */
 enum { STRIDED_COPY, STRIDED_ADD, STRIDED_CLEAR }; /* kinds: y = x, y += x, y = 0 + x */
 
@@ -15,29 +15,35 @@ enum { STRIDED_COPY, STRIDED_ADD, STRIDED_CLEAR }; /* kinds: y = x, y += x, y = 
         else for (size_t j = 0; j < n; j++) to = 0 + from; \
     } while (0)
 
-/* y [TILE, TILE] with rows a.y apart, from x with columns b.x apart */
+/* y [TILE, TILE] with rows a.y apart, from x with columns b.x apart. Each line of x is read once, because 16 lines that lie a multiple of 4096 bytes apart
+ * share one set of the first cache. The tile to the right is prefetched: the processor does not foresee steps so wide. */
 INLINE void strided_turn(gr_real *restrict y, const gr_real *restrict x, span a, span b, int kind)
 {
     _Alignas(64) gr_real tile[TILE * TILE];
-    for (size_t i = 0; i < TILE; i += 4)
+    for (ptrdiff_t r = 0; r < TILE; r++) {
+        __builtin_prefetch((const void *)((uintptr_t)x + (size_t)((TILE + r) * b.x) * sizeof *x));
+        __builtin_prefetch((const void *)((uintptr_t)y + (size_t)(TILE + r * a.y) * sizeof *y), 1);
+        memcpy(tile + r * TILE, x + r * b.x, TILE * sizeof *x);
+    }
+    for (size_t i = 0; i < TILE; i += 4, y += 4 * a.y)
         for (size_t j = 0; j < TILE; j += R_WIDTH) {
             r_vec four[4];
-            v_turn(four, x + i + (ptrdiff_t)j * b.x, (size_t)b.x);
-            for (size_t r = 0; r < 4; r++) v_store(tile + (i + r) * TILE + j, four[r]);
+            gr_real *to = y + j;
+            v_turn(four, tile + i + j * TILE, TILE);
+            for (size_t r = 0; r < 4; r++, to += a.y)
+                v_store(to, kind == STRIDED_COPY ? four[r] : (kind == STRIDED_ADD ? v_load(to) : v_set(0)) + four[r]);
         }
-    for (const gr_real *row = tile; row < tile + TILE * TILE; row += TILE, y += a.y) STRIDED_ROW(TILE, y[j], row[j]);
 }
 
 KERNEL(void, strided_move, gr_real *restrict y, const gr_real *restrict x, span a, span b, int kind)
 {
     const bool rows = b.y == 1 && b.x >= -1 && b.x <= 1, turns = b.y == 1 && a.x == 1 && b.x > 0;
-    for (size_t i0 = 0; i0 < a.n; i0 += rows ? 1 : TILE)
-        for (size_t j0 = 0; j0 < b.n; j0 += rows ? b.n : TILE) {
+    for (size_t j0 = 0; j0 < b.n; j0 += rows ? b.n : TILE)
+        for (size_t i0 = 0; i0 < a.n; i0 += rows ? 1 : TILE) {
             const size_t m = rows ? 1 : a.n - i0 < TILE ? a.n - i0 : TILE, n = rows ? b.n : b.n - j0 < TILE ? b.n - j0 : TILE;
             gr_real *restrict to = y + (ptrdiff_t)i0 * a.y + (ptrdiff_t)j0 * b.y;
             const gr_real *restrict from = x + (ptrdiff_t)i0 * a.x + (ptrdiff_t)j0 * b.x;
             if (turns && m == TILE && n == TILE) strided_turn(to, from, a, b, kind);
-            else if (rows && b.x == 1 && kind == STRIDED_COPY) memcpy(to, from, n * sizeof *to);
             else if (rows && b.x == 1) STRIDED_ROW(n, to[j], from[j]);
             else if (rows && b.x == 0) STRIDED_ROW(n, to[j], *from);
             else if (rows) STRIDED_ROW(n, to[j], from[-(ptrdiff_t)j]);
@@ -83,8 +89,7 @@ typedef struct {
     span a, b;                      /* the two inner ones */
     gr_real *y;
     const gr_real *x;
-    int kind;
-    int isa;
+    int kind, isa;
     size_t strip, strips;           /* axis a is cut into `strips` strips of `strip` steps; the last may be shorter */
 } strided_call;
 
@@ -95,14 +100,11 @@ static void strided_task(void *argument, gr_range units)
     for (size_t unit = units.first; unit < units.first + units.count; unit++) {
         const gr_range strip = gr_chunk(unit % c->strips, c->strip, c->a.n);
         ptrdiff_t y = (ptrdiff_t)strip.first * c->a.y, x = (ptrdiff_t)strip.first * c->a.x;
-        size_t index = unit / c->strips;
-        for (int k = c->l.rank - 1; k >= 0; index /= c->l.dim[k], k--) {
+        for (size_t k = (size_t)c->l.rank, index = unit / c->strips; k-- > 0; index /= c->l.dim[k]) {
             const ptrdiff_t i = (ptrdiff_t)(index % c->l.dim[k]);
             y += i * c->l.y[k], x += i * c->l.x[k];
         }
-        span a = c->a;
-        a.n = strip.count;
-        strided_move[c->isa](c->y + y, c->x + x, a, c->b, c->kind);
+        strided_move[c->isa](c->y + y, c->x + x, (span){ strip.count, c->a.y, c->a.x }, c->b, c->kind);
     }
 }
 
@@ -110,7 +112,7 @@ static void strided_task(void *argument, gr_range units)
 static void turn(gr__layout *l, gr_real **y, const gr_real **x)
 {
     for (int k = 0; k < l->rank; k++) {
-        if (l->y[k] >= 0 || !l->dim[k]) continue;
+        if (l->y[k] >= 0) continue;
         *y += (ptrdiff_t)(l->dim[k] - 1) * l->y[k], *x += (ptrdiff_t)(l->dim[k] - 1) * l->x[k];
         l->y[k] = -l->y[k], l->x[k] = -l->x[k];
     }
@@ -145,8 +147,7 @@ static span take(gr__layout *l, const ptrdiff_t *strides)
 
 static void strided_run(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x, int kind)
 {
-    for (int k = 0; k < l.rank; k++)
-        if (!l.dim[k]) return;
+    if (!gr__sizes(l.dim, 0, l.rank)) return;
     turn(&l, &y, &x);
     merge(&l);
     strided_call c = { .y = y, .x = x, .kind = kind, .isa = gr_isa(t) };
@@ -154,8 +155,8 @@ static void strided_run(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x, 
     c.a = take(&l, l.x);
     c.l = l;
     const size_t outer = gr__sizes(l.dim, 0, l.rank);
-    if (!outer || !c.a.n || !c.b.n) return;
-    c.strip = c.b.n < STRIDED_CHUNK / TILE ? STRIDED_CHUNK / TILE / c.b.n * TILE : TILE;
+    const size_t tiles = (c.b.x == 1 ? STRIDED_CHUNK : STRIDED_STRIP) / TILE / c.b.n;
+    c.strip = TILE * (tiles > 1 ? tiles : c.a.n < 4 * TILE ? 1 : 2); /* a line of x is fetched together with its neighbour, hence two */
     if (c.strip > c.a.n) c.strip = c.a.n;
     c.strips = gr_chunks(c.a.n, c.strip);
     const size_t to_a_chunk = c.strip * c.b.n < STRIDED_CHUNK ? STRIDED_CHUNK / (c.strip * c.b.n) : 1;
