@@ -26,22 +26,21 @@ INLINE void norm_finish(gr_real stat[GR__NORM_STATS], gr_real per, gr_real eps, 
     stat[0] = m, stat[1] = e, stat[2] = r_rstd(var + eps), stat[3] = var;
 }
 
+/* Sums whose values are in the cache fetch the next group meanwhile. */
 INLINE void norm_planes_stat(const gr__norm_groups *s, const gr_real *restrict x, size_t g)
 {
     const gr_real *const z = x + norm_place(s, g), z0 = z[s->run->at];
     const gr__norm_run whole = { 0, s->R * s->I }, *const run = s->per_group > 1 && s->K == 1 ? &whole : s->run;
-    const size_t runs = run == &whole ? 1 : s->runs;
-    gr_real m = 0, d = 0, dd = 0, a = 0, b = 0;
+    const size_t runs = run == &whole ? 1 : s->runs, next = norm_place(s, g + 1) - norm_place(s, g);
+    gr_real m = 0, d = 0, dd = 0, a = 0, b = 0, p, q;
     for (size_t k = 0; k < runs; k++) {
-        const gr_real *const u = z + run[k].at;
-        a += SUM(i, run[k].n, u[i] - z0);
+        a += SUM(i, run[k].n, z[run[k].at + i] - z0);
         if (k % NORM_ROWS == NORM_ROWS - 1) m += a, a = 0;
     }
     m = z0 + (m + a) / (gr_real)s->count, a = 0;
     for (size_t k = 0; k < runs; k++) {
         const gr_real *const u = z + run[k].at;
-        gr_real p, q;
-        SUM2(i, run[k].n, p, u[i] - m, q, r_square(u[i] - m));
+        SUM2_FETCH(u, next, i, run[k].n, p, u[i] - m, q, r_square(u[i] - m));
         a += p, b += q;
         if (k % NORM_ROWS == NORM_ROWS - 1) d += a, dd += b, a = b = 0;
     }
@@ -69,10 +68,9 @@ INLINE void norm_planes_sums(const gr__norm_groups *s, gr_real *restrict sums, c
     const size_t half = s->groups * s->per_group;
     const gr_real m = s->stat[g], e = s->stat[s->groups + g], rstd = s->stat[2 * s->groups + g];
     const size_t place = norm_place(s, g), j = g * s->per_group;
-    gr_real s1 = 0, s2 = 0, a = 0, b = 0;
+    gr_real s1 = 0, s2 = 0, a = 0, b = 0, p, q;
     for (size_t k = 0; k < s->runs; k++) {
         const gr_real *const z = x + place + s->run[k].at, *const dz = dy + place + s->run[k].at;
-        gr_real p, q;
         SUM2(i, s->run[k].n, p, dz[i], q, dz[i] * (z[i] - m - e));
         if (s->per_group > 1) sums[j + k] = p, sums[half + j + k] = q * rstd;
         a += p, b += q;
@@ -126,8 +124,7 @@ INLINE void norm_fold(gr_real *restrict sum, gr_real *restrict part, size_t n)
 
 INLINE void norm_of_columns(const gr__norm_groups *s, gr_real *to, const gr_real *from, gr_real otherwise, size_t g, size_t n)
 {
-    const bool given = from && s->per_group == 1;
-    for (size_t c = 0; c < n; c++) to[c] = given ? from[(g + c) % s->of_groups] : otherwise;
+    for (size_t c = 0; c < n; c++) to[c] = from && s->per_group == 1 ? from[(g + c) % s->of_groups] : otherwise;
 }
 INLINE gr_real norm_of_row(const gr__norm_groups *s, const gr_real *from, gr_real otherwise, size_t r)
 {
