@@ -49,6 +49,7 @@ INLINE void layer_norm_row_backward(gr_real *restrict dx, gr_real *restrict dgam
     gr_real g = 0, gx = 0; /* mean(g) and mean(g * xhat) */
     if (dx) LONG_SUM2(i, N, g, gamma[i] * dy[i], gx, gamma[i] * dy[i] * layer_norm_xhat(x[i], s));
     g *= per, gx *= per;
+    for (size_t i = 0; i < N; i += 16) R_FETCH(x, N + i), R_FETCH(dy, N + i); /* of the next row */
     for (size_t i = 0; i < N; i++) {
         const gr_real xhat = layer_norm_xhat(x[i], s);
         if (dx) dx[i] += s.rstd * (gamma[i] * dy[i] - g - xhat * gx);
@@ -77,8 +78,7 @@ KERNEL(int, layer_norm_forward, gr_real *restrict y, gr__row_stat *restrict stat
     int far = 0;
     if (N >= 512 && rows * N >= 1 << 16) {
         for (size_t r = 0; r < rows; r++, x += N, y += N, stat++) {
-            const gr_real m = x[0] + LONG_SUM(i, N, x[i] - x[0]) * (1 / (gr_real)N);
-            *stat = layer_norm_statistics(layer_norm_sums_of(x, m, N), N, eps);
+            *stat = layer_norm_statistics(layer_norm_sums_of(x, x[0] + LONG_SUM(i, N, x[i] - x[0]) * (1 / (gr_real)N), N), N, eps);
             for (size_t i = 0; i < N; i += 16) R_FETCH(x, N + i);
             layer_norm_row(y, *stat, x, gamma, beta, N);
             far |= far_from_1(stat->rstd);
