@@ -28,12 +28,14 @@ struct gr_pool {
 };
 
 enum {
-    SPINS = 1500,      /* of the caller at the end of a region: some tens of microseconds */
-    IDLE_SPINS = 6000, /* of a worker between regions, before it sleeps: what runs between two operators is shorter */
+    SPINS = 1500,      /* how often a thread that waits only pauses, some tens of microseconds, before it yields: a busy neighbour then gets the core */
+    IDLE_SPINS = 5000, /* of a worker between regions, in all, before it sleeps: about 0.6 ms, longer than what runs between two operators */
 };
 
-static void pause_a_little(void)
+/* The i-th time in a row. */
+static void wait_a_little(int i)
 {
+    if (i >= SPINS) { sched_yield(); return; }
 #if defined __x86_64__
     __builtin_ia32_pause();
 #elif defined __aarch64__
@@ -82,7 +84,7 @@ static void wait_for_region(gr_pool *p, size_t seen)
 {
     for (int i = 0; i < IDLE_SPINS; i++) {
         if (atomic_load(&p->region) != seen) return;
-        pause_a_little();
+        wait_a_little(i);
     }
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->parked, 1); /* before the test: gr__pool_run raises region, then looks at parked */
@@ -130,8 +132,7 @@ void gr__pool_run(gr_pool *p, size_t chunks, gr_task *f, void *argument)
     run_chunks(p, 0);
     atomic_fetch_add(&p->region, 1);
     for (int i = 0; atomic_load(&p->inside); i++)
-        if (i < SPINS) pause_a_little();
-        else sched_yield();
+        wait_a_little(i);
 }
 
 /* ---- Life ---- */
