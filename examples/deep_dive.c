@@ -6,7 +6,7 @@
  *     figures/NAME.svg    each figure as a still drawing
  *     runs.jsonl          every number behind the figures, which are drawn from this file alone
  * Run:   examples/deep_dive                             all figures, two minutes; drawn digits if there is no MNIST
- *        examples/deep_dive --full --data data/mnist    five seeds, long runs: more than an hour on two cores
+ *        examples/deep_dive --full --data data/mnist    five seeds, long runs: about two hours on two cores
  *        examples/deep_dive --only epsilon,claims       some figures; a figure that is in runs.jsonl is not measured again
  *        examples/deep_dive --list                      the names of the figures
  * The same seed gives the same figures, to the byte, for any number of threads; only times differ. Ctrl-C loses only the figure that is
@@ -40,7 +40,7 @@ static const kit_flag flag[] = {
     { "out", KIT_TEXT, &own.out, "DIR", "the folder to write into; default: deep_dive, or with only --check a temporary one", 0, 0 },
     { "quick", KIT_SWITCH, &own.quick, NULL, "small runs with 3 seeds, minutes; this is the default", 0, 0 },
     { "full", KIT_SWITCH, &own.full, NULL,
-      "long runs with 5 seeds, more than an hour on two cores; without --data and --text, $GRADUS_DATA/mnist and $GRADUS_DATA/text serve",
+      "long runs with 5 seeds, about two hours on two cores; without --data and --text, $GRADUS_DATA/mnist and $GRADUS_DATA/text serve",
       0, 0 },
     { "only", KIT_TEXT, &own.only, "NAME,..", "measure only these figures", 0, 0 },
     { "list", KIT_SWITCH, &own.list, NULL, "print each figure's name, its seconds with --quick and its content, and end", 0, 0 },

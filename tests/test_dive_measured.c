@@ -106,6 +106,30 @@ TEST(a_claim_about_half_of_the_networks)
     }
 }
 
+/* A network on text errs in more than 45 % of the characters; its verdict needs a loss of at most 2 instead. */
+TEST(a_network_on_text_needs_a_small_loss)
+{
+    static const struct { double loss; dive_verdict verdict; } planted[] = { { 1.9, DIVE_PASS }, { 2.1, DIVE_SHORT } };
+    static const char *const net[] = { "MLP", "LSTM", "CNN", "Transformer" };
+    for (size_t k = 0; k < COUNT(planted); k++) {
+        kit_run r;
+        dive d = plan(&r, "variants");
+        for (size_t i = 0; i < 4; i++) {
+            plant(&d, net[i], "plain", "error", i == 3 ? 57 : 10), plant(&d, net[i], "plain", "tested", planted[k].loss);
+            plant(&d, net[i], "no backward", "tested", planted[k].loss + 0.5);
+        }
+        judge(&r, &d, dive_variants_claims, (const wanted[]){ { "XU2", planted[k].verdict }, { 0 } });
+
+        d = plan(&r, "loss");
+        for (size_t i = 0; i < 4; i++) {
+            const double loss = planted[k].loss, test[] = { 4, loss, 4, loss, 4, loss };
+            plant(&d, net[i], "BN", "error", i == 3 ? 57 : 10), dive_put(&d, GR_SHAPE(3, 2), test, "%s/BN/test", net[i]);
+            plant(&d, net[i], "BN", "mark", 100), plant(&d, net[i], "none", "mark", 200);
+        }
+        judge(&r, &d, dive_loss_claims, (const wanted[]){ { "BN4", planted[k].verdict }, { 0 } });
+    }
+}
+
 /* The claim that BatchNorm is worse than no norm at batch 2, and CC4, from planted test errors: both judge also the CNN with norms after
  * convolutions only. With norms in hidden layers BatchNorm is worse, and a batch of 2 costs it five times as much as GroupNorm. */
 TEST(claims_at_batch_2_judge_both_places_of_the_norms)
@@ -188,15 +212,31 @@ TEST(recurrent_batch_norm_keeps_the_gradient_as_recorded)
     end(&r, &d);
 }
 
+/* Units that have died pass on a gradient of 0, which has no logarithm. */
+TEST(a_gradient_of_0_has_finite_decades)
+{
+    kit_run r;
+    dive d = plan(&r, "gradient_flow");
+    dive_put(&d, GR_SHAPE(2, 3), ((double[]){ 1, 2, 100, 0, 0, 5 }), "small/none/0/grad");
+    const flow_row one = flow_of_seed(&d, r.tape, FLOW_SMALL, "none", "grad", 0), all = flow_of(&d, r.tape, FLOW_SMALL, "none", "grad");
+    const double last[] = { flow_row_decades(&one, 1), flow_row_decades(&all, 1), flow_unevenness(&one) }, want[] = { -10, -10, 6 };
+    assert_true(one.g[0] == 1 && one.g[5] == 5);
+    for (size_t i = 0; i < COUNT(want); i++)
+        if (!(fabs(last[i] - want[i]) < 1e-9)) fail_msg("%zu: %g instead of %g", i, last[i], want[i]);
+    end(&r, &d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_few_steps_give_no_verdict),
         cmocka_unit_test(a_claim_about_half_of_the_networks),
+        cmocka_unit_test(a_network_on_text_needs_a_small_loss),
         cmocka_unit_test(claims_at_batch_2_judge_both_places_of_the_norms),
         cmocka_unit_test(border_units_must_be_rarely_active),
         cmocka_unit_test(a_ratio_of_rates_is_known_up_to_their_step),
         cmocka_unit_test(recurrent_batch_norm_keeps_the_gradient_as_recorded),
+        cmocka_unit_test(a_gradient_of_0_has_finite_decades),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

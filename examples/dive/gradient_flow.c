@@ -87,7 +87,7 @@ typedef struct {
     double sum[2][DIVE_ARMS][FLOW_FRAMES * PLACES];
 } watched;
 
-static size_t steps_of(const dive *d) { return dive_pick(d, 3, 161, 1201); }
+static size_t steps_of(const dive *d) { return dive_pick(d, 3, 161, 4801); }
 
 /* Choose the frames: close together at first, and the last frame at the last step. Returns how many there are. */
 static size_t choose_frames(const dive *d, size_t at[FLOW_FRAMES])

@@ -68,7 +68,8 @@ double flow_decades(const double *gradient, size_t n);
 double flow_growth(const double *gradient, size_t n, size_t edge);
 
 /* What draw and claims read: gradients [frames, places] of a net and an arm, the geometric mean over the seeds, because gradients range over
- * decades; g is NULL without a record. */
+ * decades; g is NULL without a record. A gradient of 0, where units have died, is replaced by FLOW_VANISHED times the last one of its frame. */
+#define FLOW_VANISHED 1e-10
 typedef struct {
     size_t frames, places;
     double *g;

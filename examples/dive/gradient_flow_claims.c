@@ -14,7 +14,10 @@ flow_row flow_of_seed(const dive *d, gr_tape *t, size_t net, const char *arm, co
     const plot_record *const r = plot_runs_get(&d->runs, "gradient_flow", "%s/%s/%zu/%s", name, arm, seed, what);
     flow_row f = { .g = NULL };
     if (r && r->shape.rank == 2) f = (flow_row){ r->shape.dim[0], r->shape.dim[1], gr_save(t, r->n * sizeof *f.g) };
-    if (f.g) memcpy(f.g, r->values, r->n * sizeof *f.g);
+    for (size_t i = 0; f.g && i < r->n; i++) {
+        const double last = r->values[(i / f.places + 1) * f.places - 1];
+        f.g[i] = r->values[i] == 0 ? last * FLOW_VANISHED : r->values[i];
+    }
     return f;
 }
 
@@ -279,7 +282,7 @@ static void claim_long(const dive *d, dive_claims *c)
                                      .too_short = dive_too_short(c->f, (dive_budget){ p.seeds, steps_of(d), DIVE_LSTM_STEPS, fmin(p.a, p.b),
                                                                                       DIVE_GUESSING / 2, "test loss" }),
                                      .verdict = dive_is_below(&p),
-                                     .why = "the loss of recurrent BatchNorm is not higher" });
+                                     .why = dive_why(c->f, &p, "lower", "higher") });
 }
 
 /* The mean of a and b, in each seed. */
@@ -317,7 +320,7 @@ static void claim_warm(const dive *d, dive_claims *c)
             .interval = plot_figure_text(f, "post minus 1.2 pre %s; warm-up minus the middle %s", dive_interval(f, &worse, 2),
                                          dive_interval(f, &mended, 2)),
             .seeds = worse.seeds,
-            .too_short = dive_too_short(f, (dive_budget){ worse.seeds, steps_of(d), DIVE_STEPS, worse.b, 2, "test loss" }),
+            .too_short = dive_too_short(f, (dive_budget){ worse.seeds, steps_of(d), DIVE_STEPS, worse.b, DIVE_READING, "test loss" }),
             .verdict = dive_together(v, 2),
             .why = plot_figure_text(f, "post-norm is worse: %s; the warm-up removes half: %s", dive_verdict_name[v[0]],
                                     dive_verdict_name[v[1]]) });

@@ -196,14 +196,14 @@ void dive_gradient_flow_draw(const dive *d, plot_figure *f)
         "The other parts are "
         "before training: BatchNorm multiplies the squared gradient by %.2f per layer, LayerNorm by %.2f; over time the change depends on "
         "gamma; if the first %d rows are blank and the initial state is zero, BatchNorm makes the gradient %.1g times as large at the "
-        "first row as at the fifth, and %.1f times if the initial state is noise. A frame is a mean over three batches. Lines are geometric "
-        "means over the seeds: %zu for MLPs and Transformers without a norm and with LayerNorm, %zu with BatchNorm, and %zu for the LSTMs.",
+        "first row as at the fifth, and %.1f times if the initial state is noise. A frame is a mean over three batches. A gradient of 0, where units have "
+        "died, counts as %g of the last one. Lines are geometric means over the seeds: %zu for MLPs and Transformers without a norm and with LayerNorm, %zu with BatchNorm, and %zu for the LSTMs.",
         first[0], last[0], first[1], last[1], first[2], last[2], depth[0], depth[1], depth[2], small[0], small[1], small[2],
         flow_tenths(flow_row_decades(&poor, LAST)), flow_tenths(low), flow_tenths(high),
         flow_tenths(flow_row_decades(&cold, LAST)), flow_tenths(flow_row_decades(&warm, LAST)), flow_warm_steps(d),
         flow_start_growth(d, 1, 1), flow_start_growth(d, 1, 2), FLOW_BLANK,
         flow_start_value(d, KIT_SIDE, "noise") / flow_start_value(d, KIT_SIDE + FLOW_BLANK, "noise"),
-        flow_start_value(d, 0, "noise") / flow_start_value(d, FLOW_BLANK, "noise"), seeds_of(d, f->t, FLOW_MLP, 2, "grad").all,
+        flow_start_value(d, 0, "noise") / flow_start_value(d, FLOW_BLANK, "noise"), FLOW_VANISHED, seeds_of(d, f->t, FLOW_MLP, 2, "grad").all,
         seeds_of(d, f->t, FLOW_MLP, 1, "grad").all, seeds_of(d, f->t, FLOW_PIXELS, 2, "dh").all);
     plot_figure_says(
         f, PLOT_SAY_SETTINGS,

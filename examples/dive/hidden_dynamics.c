@@ -163,7 +163,7 @@ static dive_spec lstm_spec(const dive *d, size_t task)
     return (dive_spec){ .arch = DIVE_LSTM, .hidden = dive_pick(d, 16, 64, 64), .lr = 2e-3, .pooled = task == PIXELS ? 2 : 0 };
 }
 
-static size_t lstm_steps(const dive *d, size_t task) { return task == PIXELS ? dive_pick(d, 4, 100, 700) : dive_pick(d, 4, 160, 1000); }
+static size_t lstm_steps(const dive *d, size_t task) { return task == PIXELS ? dive_pick(d, 4, 100, 1400) : dive_pick(d, 4, 160, 1000); }
 
 static bool measure_lstm(dive *d, size_t task, size_t seeds, double from, double to)
 {

@@ -221,7 +221,7 @@ static const char *too_short(const dive *d, plot_figure *f)
 {
     double best = HUGE_VAL;
     for (size_t i = 0; i < ARMS; i++) best = fmin(best, dive_mean(get(d, i, "tested")));
-    return dive_too_short(f, (dive_budget){ d->seeds, text_steps(d), DIVE_STEPS, best, 2, "test loss" });
+    return dive_too_short(f, (dive_budget){ d->seeds, text_steps(d), DIVE_STEPS, best, DIVE_READING, "test loss" });
 }
 
 /* Two arms or two places, and the statement that a is below b, or above it by at most `most`. */

@@ -14,6 +14,7 @@ dive_band dive_over_seeds(gr_tape *t, const plot_record *r);
 
 enum { DIVE_SEEDS = 3 }; /* the fewest seeds that give a verdict about training */
 #define DIVE_GUESSING 2.302585092994046 /* ln 10: the loss of guessing one of ten digits */
+#define DIVE_READING 2.0 /* the largest test loss that gives a verdict about text. Tiny Shakespeare's 65 characters alone give 3.3 by how often each occurs. */
 
 typedef struct {
     double grid;   /* a difference of at most this is a tie: the step of the evaluation */

@@ -202,9 +202,11 @@ void dive_variants_draw(const dive *d, plot_figure *f)
 
 static const char *too_short(const dive *d, plot_figure *f, size_t net)
 {
+    const bool text = arch_of[net] == DIVE_TRANSFORMER;
     double best = HUGE_VAL;
-    for (size_t i = 0; i < ARMS; i++) best = fmin(best, dive_mean(get(d, net, i, "error")));
-    return dive_too_short(f, (dive_budget){ d->seeds, steps_of(d, net), DIVE_STEPS, best, 45, "error in percent" });
+    for (size_t i = 0; i < ARMS; i++) best = fmin(best, dive_mean(get(d, net, i, text ? "tested" : "error")));
+    return dive_too_short(f, (dive_budget){ d->seeds, steps_of(d, net), DIVE_STEPS, best, text ? DIVE_READING : 45,
+                                            text ? "test loss" : "error in percent" });
 }
 
 /* How two arms are compared. */
