@@ -70,8 +70,7 @@ INLINE gemm_job gemm_part_of(const gemm_job *g, size_t i, size_t j, size_t k, si
 {
     gemm_job part = *g;
     part.M = M, part.N = N, part.K = K, part.packed = packed;
-    part.A.data += i * g->A.row + k * g->A.col;
-    part.B.data += k * g->B.row + j * g->B.col;
+    part.A.data += i * g->A.row + k * g->A.col, part.B.data += k * g->B.row + j * g->B.col;
     part.C += i * g->c_row + j;
     if (g->start.data) part.start.data += i * g->start.row + j;
     return part;
@@ -119,8 +118,8 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
         const bool keep = in_place && (shared || g->packed);
         if (!in_place && !g->ready) gemm_copy(K, n, width, (gr_mat){ B.data + j * B.col, B.row, B.col }, P, width);
         t.last = n - width + R_WIDTH;
-        for (size_t x = 0, i = 0; x < tiles; x++) {
-            const size_t rows = M / tiles + (x < M % tiles);
+        for (size_t x = 0, i = 0, rows; x < tiles; x++, i += rows) {
+            rows = M / tiles + (x < M % tiles);
             const bool reads_b = in_place && (x == 0 || !keep), more = p + 1 < panels, one = x == (tiles > 1);
             t.A = A.data + i * A.row;
             t.B = reads_b ? B.data + j : P, t.b_row = reads_b ? B.row : width;
@@ -134,7 +133,6 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
             t.start = g->start.data ? g->start.data + i * g->start.row + j : NULL;
             t.C = g->C + i * g->c_row + j;
             gemm_tiles[v][rows](&t);
-            i += rows;
         }
         j += width;
     }
@@ -149,8 +147,7 @@ static void gemm_narrow(const gemm_job *g, gemm_work *work)
     const gr_mat B = g->ready ? (gr_mat){ g->packed, R_WIDTH, 1 } : g->B;
     for (size_t i = 0; i < g->M; i += GEMM_STRIP) {
         const size_t m = gemm_min(GEMM_STRIP, g->M - i);
-        const gr_mat A = { g->A.data + i * g->A.row, g->A.row, g->A.col };
-        gemm_job turned = { .M = g->N, .N = m, .K = g->K, .A = { B.data, B.col, B.row }, .B = { A.data, A.col, A.row } };
+        gemm_job turned = { .M = g->N, .N = m, .K = g->K, .A = { B.data, B.col, B.row }, .B = { g->A.data + i * g->A.row, g->A.col, g->A.row } };
         turned.C = work->strip, turned.c_row = turned.start.row = row;
         if (g->start.data) {
             turned.start.data = work->strip;
@@ -207,7 +204,7 @@ static void gemm_columns(const gemm_job *g, gemm_work *work)
 /* Few rows, and a B that is stored by columns, such as the weights of a linear layer: four rows of B at a time are turned in registers and used
  * at once. The last columns may be computed twice. Two vectors of 64 bytes hide the latency of their chains; with more rows they need too many
  * registers. With one row or two, the time goes into reading B: its lines are fetched two ahead, a quarter of the rows at each step. */
-enum { GEMM_TURNED_ROWS = 4, GEMM_TURNED = 128 / GR_VECTOR_BYTES };
+enum { GEMM_TURNED_ROWS = 4, GEMM_TURNED = GEMM_VECTORS == 2 && GR_VECTOR_BYTES == 16 ? 2 : 128 / GR_VECTOR_BYTES };
 INLINE void gemm_turned_rows(const int vectors, const int rows, const gemm_job *g)
 {
     const size_t a_row = g->A.row, a_col = g->A.col, s = g->B.col, width = (size_t)vectors * R_WIDTH, deep = gemm_part(g->K, GEMM_DEEP, 8);
@@ -241,10 +238,11 @@ static void gemm_turned(const gemm_job *g)
     else if (g->M == 3) gemm_turned_rows(GEMM_TURNED / 2, 3, g);
     else gemm_turned_rows(GEMM_TURNED / 2, 4, g);
 }
+/* Not where the rows that are turned together would evict each other. */
 static bool gemm_turns(const gemm_job *g)
 {
-    const bool far = gemm_far(g->B.col); /* the rows that are turned together would evict each other */
-    return g->B.row == 1 && g->M && g->M <= GEMM_TURNED_ROWS && g->N >= GEMM_TURNED * R_WIDTH && g->K % 4 == 0 && !far && !g->packed && g->start.data != g->C;
+    const bool few = g->M && g->M <= GEMM_TURNED_ROWS && g->N >= GEMM_TURNED * R_WIDTH;
+    return few && g->K % 4 == 0 && g->B.row == 1 && !gemm_far(g->B.col) && !g->packed && g->start.data != g->C;
 }
 
 /* It also packs: a product without rows only writes the panels of B. */

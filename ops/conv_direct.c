@@ -63,7 +63,10 @@ INLINE void conv_run_tile(const int vectors, const int rows, const bool each, co
     static void GR_NAME(conv_tile_##v##_##r)(const conv_product *t) { conv_run_tile(v, r, false, false, *t); } \
     static void GR_NAME(conv_each_##v##_##r)(const conv_product *t) { conv_run_tile(v, r, true, false, *t); } \
     static void GR_NAME(conv_near_##v##_##r)(const conv_product *t) { conv_run_tile(v, r, false, true, *t); }
-#define CONV_ENTRY(v, r) [v][r] = { GR_NAME(conv_tile_##v##_##r), GR_NAME(conv_each_##v##_##r), GR_NAME(conv_near_##v##_##r) },
+/* The compiler drops the others. Tiles of neighbours have as many rows as they may. */
+#define CONV_FAR(r, f) ((r) <= CONV_FAST_ROWS ? GR_NAME(f) : NULL)
+#define CONV_ENTRY(v, r) \
+    [v][r] = { CONV_FAR(r, conv_tile_##v##_##r), CONV_FAR(r, conv_each_##v##_##r), (r) >= 4 ? GR_NAME(conv_near_##v##_##r) : NULL },
 GEMM_TILES(CONV_FUNCTION)
 static void (*const conv_tiles[GEMM_VECTORS + 1][CONV_ROWS + 1][3])(const conv_product *) = { GEMM_TILES(CONV_ENTRY) };
 
@@ -79,10 +82,9 @@ KERNEL(void, conv_multiply, const conv_product *g)
         conv_product t = *g;
         t.A += t.each ? j : 0, t.B += j, t.C += j, t.last = gemm_min(R_WIDTH, g->N - j - (v - 1) * R_WIDTH);
         if (t.start) t.start += j;
-        for (size_t q = 0; q < n; q++) {
-            const size_t rows = g->M / n + (q < g->M % n);
+        for (size_t q = 0, rows; q < n; q++, t.row += rows) {
+            rows = g->M / n + (q < g->M % n);
             conv_tiles[v][rows][g->run % most ? t.each : 2](&t);
-            t.row += rows;
         }
         j += v * R_WIDTH;
     }
