@@ -95,6 +95,14 @@ INLINE void gemm_fetch(gr__fetch *fetch, gemm_tile *t)
     fetch->at += done, fetch->bytes -= done;
 }
 
+/* Prefetch part x of `parts` of n columns of B, which is stored by columns, from column j on. */
+INLINE void gemm_fetch_columns(const gemm_job *g, size_t j, size_t n, size_t x, size_t parts)
+{
+    const size_t lines = (g->K + GEMM_LINE - 1) / GEMM_LINE;
+    for (size_t l = lines * x / parts; l < lines * (x + 1) / parts; l++)
+        for (size_t c = j; c < j + n; c++) __builtin_prefetch((const void *)(uintptr_t)(g->B.data + c * g->B.col + l * GEMM_LINE), 0, 2);
+}
+
 /* One step over K, for at most GEMM_BLOCK rows: for each panel of B, all tiles of A. */
 static void gemm_step(const gemm_job *g, gemm_work *work)
 {
@@ -124,11 +132,11 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
             t.A = A.data + i * A.row;
             t.B = reads_b ? B.data + j : P, t.b_row = reads_b ? B.row : width;
             t.panel = x == 0 && keep ? P : NULL;
-            /* one tile fetches the next panel; of one that is stored by columns, each of the first tiles fetches some rows */
-            t.next = 0, t.next_row = (B.col == 1 ? B.row : B.col) * sizeof(gr_real);
+            /* one tile fetches the next panel; of one that is stored by columns, each tile fetches a part */
+            t.next = 0, t.next_row = B.row * sizeof(gr_real);
             if (more && one && g->ready) t.next = (uintptr_t)(P + K * width), t.next_row = width * sizeof(gr_real);
             if (more && one && in_place) t.next = (uintptr_t)(B.data + j + width);
-            if (more && !in_place && !g->ready && x && (x - 1) * width < K) t.next = (uintptr_t)(B.data + (x - 1) * width + (j + width) * B.col);
+            if (more && !in_place && !g->ready) gemm_fetch_columns(g, j + width, gemm_min(width, N - j - width), x, tiles);
             if (g->fetch) gemm_fetch(g->fetch, &t);
             t.start = g->start.data ? g->start.data + i * g->start.row + j : NULL;
             t.C = g->C + i * g->c_row + j;
