@@ -169,8 +169,7 @@ static void gemm_narrow(const gemm_job *g, gemm_work *work)
 /* All rows of some columns. With more rows than a block, the first block leaves the panels of B for the others. */
 static void gemm_slab(const gemm_job *g, size_t step, gemm_work *work)
 {
-    const size_t M = g->M, N = g->N, K = g->K, rows = gemm_part(M, GEMM_BLOCK, 1), padded = gemm_round(N, R_WIDTH),
-                 c_row = padded + GEMM_LINE;
+    const size_t M = g->M, N = g->N, K = g->K, rows = gemm_part(M, GEMM_BLOCK, 1), padded = gemm_round(N, R_WIDTH), c_row = padded + GEMM_LINE;
     const bool beside = g->add || (K > 2 * step && M * N > 65536); /* between the steps, C is in a block of L2 */
     gr_real *packed = g->packed ? g->packed : M > rows ? work->slab : NULL;
     size_t i = 0;
@@ -271,8 +270,7 @@ static void gemm_product(const gemm_job *g, gemm_work *work)
         const size_t deep = gemm_part(K, GEMM_DEEP, 8);
         size_t k = 0;
         do {
-            gemm_job part =
-                gemm_part_of(g, 0, 0, k, M, N, gemm_min(deep, K - k), g->packed ? g->packed + k * gemm_round(N, R_WIDTH) : NULL);
+            gemm_job part = gemm_part_of(g, 0, 0, k, M, N, gemm_min(deep, K - k), g->packed ? g->packed + k * gemm_round(N, R_WIDTH) : NULL);
             if (k) part.start.data = NULL, part.add = M > 0;
             gemm_columns(&part, work);
             k += deep;

@@ -130,8 +130,7 @@ INLINE r_vec v_load_mask(const float *p, r_mask m) { return _mm512_maskz_loadu_p
 INLINE void v_store_part(float *p, r_vec v, size_t n) { _mm512_mask_storeu_ps(p, v_mask(0, n), v); }
 INLINE r_vec v_load_fours(const float *p, size_t s) /* four lanes from each of columns 0, 4, 8 and 12 */
 {
-    return _mm512_castpd_ps(_mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_castps_pd(v_load_two(p, s))),
-                                               _mm256_castps_pd(v_load_two(p + 8 * s, s)), 1));
+    return _mm512_castpd_ps(_mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_castps_pd(v_load_two(p, s))), _mm256_castps_pd(v_load_two(p + 8 * s, s)), 1));
 }
 #else
 #define V_(name) _mm256_##name##_ps
@@ -145,8 +144,11 @@ INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return _mm256_fmadd_ps(a, b, c);
 INLINE r_vec v_load_mask(const float *p, r_mask m) { return _mm256_maskload_ps(p, m); }
 INLINE void v_store_part(float *p, r_vec v, size_t n)
 {
-    if (n == R_WIDTH) v_store(p, v);
-    else _mm256_maskstore_ps(p, v_mask(0, n), v); /* tens of cycles on some AMD cores */
+    if (n == R_WIDTH) { v_store(p, v); return; }
+    __m128 rest = _mm256_castps256_ps128(v); /* _mm256_maskstore_ps takes tens of cycles on some AMD cores */
+    if (n & 4) _mm_storeu_ps(p, rest), p += 4, rest = _mm256_extractf128_ps(v, 1);
+    if (n & 2) _mm_storel_pi((__m64 *)(void *)p, rest), p += 2, rest = _mm_movehl_ps(rest, rest);
+    if (n & 1) _mm_store_ss(p, rest);
 }
 INLINE r_vec v_load_fours(const float *p, size_t s) { return v_load_two(p, s); }
 #endif

@@ -280,8 +280,7 @@ static void map_task(void *argument, gr_range part)
 }
 
 /* Blocks hold whole rows of a broadcast row vector, where it is short enough: then it is spread once per chunk. */
-void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, int how, bool ones, const gr_tensor *like, gr_tensor *const *in, size_t ins,
-                const gr_real *p)
+void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, int how, bool ones, const gr_tensor *like, gr_tensor *const *in, size_t ins, const gr_real *p)
 {
     map_call c;
     if (!like->len) return;
@@ -318,8 +317,7 @@ gr_tensor *gr__map_values(gr_tape *t, const gr_op *op, gr__map *const *kernel, g
     return y;
 }
 
-gr_tensor *gr__map_op(gr_tape *t, const gr_op *op, gr__map *const *kernel, gr_tensor *const *in, size_t ins, const gr_real *p,
-                      size_t ps)
+gr_tensor *gr__map_op(gr_tape *t, const gr_op *op, gr__map *const *kernel, gr_tensor *const *in, size_t ins, const gr_real *p, size_t ps)
 {
     gr_tensor *y = gr__map_values(t, op, kernel, in, ins, p);
     return y ? gr_record(t, op, p, ps * sizeof *p, GR_OUT(y), in, ins) : NULL;

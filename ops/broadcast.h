@@ -42,8 +42,7 @@ void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, int how, bool 
 gr_tensor *gr__map_values(gr_tape *t, const gr_op *op, gr__map *const *kernel, gr_tensor *const *in, size_t ins, const gr_real *p);
 
 /* The same, recorded; the ps parameters are saved for backward. */
-gr_tensor *gr__map_op(gr_tape *t, const gr_op *op, gr__map *const *kernel, gr_tensor *const *in, size_t ins, const gr_real *p,
-                      size_t ps);
+gr_tensor *gr__map_op(gr_tape *t, const gr_op *op, gr__map *const *kernel, gr_tensor *const *in, size_t ins, const gr_real *p, size_t ps);
 
 /* Backward of node n for its input number k. The kernel's inputs are dy and then `values`, each broadcast to the shape of dy; it adds to its out.
  * If in[k] was broadcast, out is scratch of dy's shape, which is then summed; with is_dy, what the kernel would add is dy itself, which is

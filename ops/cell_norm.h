@@ -16,8 +16,7 @@ INLINE void cell_moments(gr_real *restrict moments, const gr_real *restrict x, s
 }
 
 /* y = LN(x), or y += LN(x), for group k of row r: N values from `at` on. A row has G values and `groups` groups. */
-INLINE void cell_norm(const gr__cell_norm *n, size_t r, size_t G, size_t groups, size_t k, size_t at, size_t N, gr_real eps,
-                      gr_real *restrict y, bool add)
+INLINE void cell_norm(const gr__cell_norm *n, size_t r, size_t G, size_t groups, size_t k, size_t at, size_t N, gr_real eps, gr_real *restrict y, bool add)
 {
     const gr_real *restrict x = n->x + r * G + at, *restrict gain = n->gain + at, *restrict shift = n->shift + at;
     gr_real *moments = n->moments + (r * groups + k) * 2;

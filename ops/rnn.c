@@ -25,8 +25,7 @@ KERNEL(void, rnn_forward, const gr__cell *s)
         if (!cell_has_ended(s, r)) rnn_step(H, s->h + r * H, cell_sums(s, r), s->relu);
 }
 
-INLINE void rnn_step_backward(size_t H, gr_real *restrict da, const gr_real *restrict h, const gr_real *restrict dh,
-                              const gr_real *restrict dy, bool relu)
+INLINE void rnn_step_backward(size_t H, gr_real *restrict da, const gr_real *restrict h, const gr_real *restrict dh, const gr_real *restrict dy, bool relu)
 {
     if (relu)
         for (size_t j = 0; j < H; j++) da[j] = h[j] > 0 ? r_flush(dh[j] + dy[j]) : 0;

@@ -59,15 +59,12 @@ gr__cell gr__sequence_step(const gr__sequence *s, gr_range rows, size_t k)
     const size_t H = s->H, row = sequence_at(s, rows, k, s->kept), at = row * s->G;
     const size_t now = sequence_at(s, rows, k, s->kept + 1) * H, next = sequence_at(s, rows, k + 1, s->kept + 1) * H;
     gr__cell p = {
-        .R = rows.count, .H = H, .G = s->G,
-        .groups = s->groups, .first = s->first, .rest = s->rest, .eps = s->eps, .relu = s->relu,
+        .R = rows.count, .H = H, .G = s->G, .groups = s->groups, .first = s->first, .rest = s->rest, .eps = s->eps, .relu = s->relu,
         .time = gr__sequence_time(s, k), .lengths = s->lengths ? s->lengths + rows.first : NULL,
-        .ln_x = sequence_norm_at(s, SEQ_NORM_X, s->normed[SEQ_NORM_X], at, row),
-        .ln_h = sequence_norm_at(s, SEQ_NORM_H, s->normed[SEQ_NORM_H], at, row),
+        .ln_x = sequence_norm_at(s, SEQ_NORM_X, s->normed[SEQ_NORM_X], at, row), .ln_h = sequence_norm_at(s, SEQ_NORM_H, s->normed[SEQ_NORM_H], at, row),
         .ln_sum = sequence_norm_at(s, SEQ_NORM_SUM, s->normed[SEQ_NORM_SUM], at, row),
         .ln_c = sequence_norm_at(s, SEQ_NORM_C, s->c, next, row),
-        .gates = s->gates + at,
-        .wh = s->kind->apart ? s->normed[SEQ_NORM_H] + at : NULL,
+        .gates = s->gates + at, .wh = s->kind->apart ? s->normed[SEQ_NORM_H] + at : NULL,
         .more = s->more + row * H,
         .h_prev = s->h + now, .h = s->h + next,
     };
@@ -368,8 +365,7 @@ static void sequence_forward(gr_tape *t, const gr__sequence *s)
     gr_parallel(t, f.groups, sequence_nanoseconds(s), sequence_forward_group, &f);
 }
 
-gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
-                                  const gr_sequence_config *config)
+gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *config)
 {
     const gr_recurrent_out failed = { 0 };
     gr__sequence s;

@@ -64,12 +64,10 @@ bool gr__sequence_check_norm(gr_tape *t, const gr_op *op, const gr__kind *kind, 
 
 /* Check the arguments and fill in all of s except what the operator saves. config may be NULL. Returns false, with an error on t, if something
  * does not fit. */
-bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
-                             const gr_sequence_config *config);
+bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *config);
 
 /* The whole operator: what the public function of a kind calls, and the backward and the scratch of its node. */
-gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
-                                  const gr_sequence_config *config);
+gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *config);
 void gr__sequence_backward(gr_tape *t, const gr_node *n);
 size_t gr__sequence_scratch(const gr_node *n);
 
@@ -100,8 +98,7 @@ gr_real *gr__sequence_read(const gr__sequence *s, gr_range rows, size_t k);
 void gr__sequence_write(const gr__sequence *s, gr_range rows, size_t k);
 
 /* dW += dA^T x, over the steps from .. to-1.   dA [rows, G], from step `from` on   x [all rows, N]   dW [G, N], or NULL */
-void gr__sequence_weight_gradient(gr_tape *t, const gr__sequence *s, size_t from, size_t to, const gr_real *dA, const gr_real *x, size_t N,
-                                  gr_real *dW);
+void gr__sequence_weight_gradient(gr_tape *t, const gr__sequence *s, size_t from, size_t to, const gr_real *dA, const gr_real *x, size_t N, gr_real *dW);
 
 /* At the end of backward: compute dh_norm and dc_norm from the sums of squares. */
 void gr__sequence_norms(const gr__sequence *s);

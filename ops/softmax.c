@@ -45,8 +45,7 @@ INLINE void softmax_of_tile(gr_real *restrict y, const gr_real *restrict x, size
     TILE_EACH(c, j, i) y[i] = log ? x[i] - m.v[j] - s.v[j] : y[i] * s.v[j];
 }
 
-INLINE void softmax_tile_backward(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, size_t C, size_t inner, size_t n,
-                                  bool log)
+INLINE void softmax_tile_backward(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, size_t C, size_t inner, size_t n, bool log)
 {
     r_lanes s[16] = { { { 0 } } };
     TILE_EACH(c, j, i) s[c % 16].v[j] += log ? dy[i] : y[i] * dy[i];

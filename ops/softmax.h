@@ -10,10 +10,8 @@
 /* Stands before a loop over 16 lanes of which some may be missing. The compiler turns that loop into one masked load or store. */
 #ifdef __clang__
 #define MASK_LOOP _Pragma("clang loop unroll(disable)")
-#define ROWS_LOOP _Pragma("clang loop unroll(full)")
 #else
 #define MASK_LOOP KEEP_LOOP
-#define ROWS_LOOP _Pragma("GCC unroll 4") /* the sums of the rows stay in registers */
 #endif
 
 /* Sixteen values from x on; -inf stands for those beyond n. */
@@ -51,7 +49,7 @@ INLINE void softmax_rows_of(gr_real *restrict m, gr_real *restrict sum, gr_real 
     for (size_t j = 0; j < n; j++) m[j] = softmax_max(x + j * C, C), s[j] = r_lanes_of(0);
     size_t c = 0;
     for (; c + 16 <= C; c += 16)
-        ROWS_LOOP for (size_t j = 0; j < n; j++) {
+        UNROLL_4 for (size_t j = 0; j < n; j++) { /* the sums of the rows stay in registers */
             const gr_real mj = m[j], *const from = x + j * C + c;
             KEEP_LOOP for (size_t l = 0; l < 16; l++) v.v[l] = r_exp(from[l] - mj);
             KEEP_LOOP for (size_t l = 0; l < 16; l++) s[j].v[l] += v.v[l];
@@ -81,8 +79,7 @@ INLINE r_lanes softmax_tree(r_lanes s[16])
 }
 
 /* Maxima and sums of a tile: fibre j < n, n <= 16, has the values x[j], x[inner + j], x[2 inner + j] and so on. */
-INLINE void softmax_tile(r_lanes *restrict max, r_lanes *restrict sum, gr_real *restrict e, const gr_real *restrict x, size_t C, size_t inner,
-                         size_t n)
+INLINE void softmax_tile(r_lanes *restrict max, r_lanes *restrict sum, gr_real *restrict e, const gr_real *restrict x, size_t C, size_t inner, size_t n)
 {
     r_lanes m, s[16] = { { { 0 } } };
     for (int j = 0; j < 16; j++) m.v[j] = -(gr_real)INFINITY;
