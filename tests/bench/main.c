@@ -50,7 +50,7 @@ static size_t measure(bench_work *w, const options *o, double *time)
 static void show_limits(int threads)
 {
     printf("%d thread(s): FMA %.1f GFLOP/s; reading x and writing y = c x, in total", threads, bench_peak(threads) / 1e9);
-    for (size_t kb = 32; kb <= 256 * 1024; kb *= 16) printf("%s %zu KB: %.0f", kb > 32 ? "," : "", kb, bench_bandwidth(threads, 1024 * (double)kb) / 1e9);
+    for (size_t kb = 32; kb <= 256 * 1024; kb *= 16) printf("%s %zu KB: %.1f", kb > 32 ? "," : "", kb, bench_bandwidth(threads, 1024 * (double)kb) / 1e9);
     printf(" GB/s\n%-36s %12s %12s  %s\n", "", "fastest us", "median us", "part of the machine's limit");
 }
 
@@ -66,7 +66,7 @@ static bool show(int i, const options *o, FILE *json)
         return false;
     }
     const double fma = bench_of_peak(w, time[0]), memory = bench_of_bandwidth(w, time[0]);
-    printf("%-36s %12.2f %12.2f  %3.0f %% of %.0f %s\n", bench_name(i), time[0] * 1e6, time[n / 2] * 1e6, 100 * (fma > memory ? fma : memory),
+    printf("%-36s %12.2f %12.2f  %3.0f %% of %.1f %s\n", bench_name(i), time[0] * 1e6, time[n / 2] * 1e6, 100 * (fma > memory ? fma : memory),
            (fma > memory ? bench_peak(threads) : bench_bandwidth(threads, w->held)) / 1e9, fma > memory ? "GFLOP/s" : "GB/s");
     if (json)
         fprintf(json, "{\"name\": \"%s\", \"threads\": %d, \"isa\": \"%s\", \"us_min\": %.3f, \"us_median\": %.3f, \"runs\": %zu, \"fma\": %.4f, "
