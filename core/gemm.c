@@ -132,11 +132,11 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
             t.A = A.data + i * A.row;
             t.B = reads_b ? B.data + j : P, t.b_row = reads_b ? B.row : width;
             t.panel = x == 0 && keep ? P : NULL;
-            /* one tile fetches the next panel; of one that is stored by columns, each tile fetches a part */
+            /* one tile fetches the next panel; of one that is stored by columns, each of several tiles a part */
             t.next = 0, t.next_row = B.row * sizeof(gr_real);
             if (more && one && g->ready) t.next = (uintptr_t)(P + K * width), t.next_row = width * sizeof(gr_real);
             if (more && one && in_place) t.next = (uintptr_t)(B.data + j + width);
-            if (more && !in_place && !g->ready) gemm_fetch_columns(g, j + width, gemm_min(width, N - j - width), x, tiles);
+            if (more && tiles > 1 && !in_place && !g->ready) gemm_fetch_columns(g, j + width, gemm_min(width, N - j - width), x, tiles);
             if (g->fetch) gemm_fetch(g->fetch, &t);
             t.start = g->start.data ? g->start.data + i * g->start.row + j : NULL;
             t.C = g->C + i * g->c_row + j;
