@@ -2,8 +2,8 @@
  *
  *     columns of C, N        up to 1024 at a time, so that their part of B fits the slab (2 MiB)
  *       rows of C, M         up to 128 at a time: their part of C stays in L2 while
- *         K                  runs in steps of up to 1 KiB (256 floats, 128 doubles), or of less (gemm_step_of)
- *           panels of B      of GEMM_VECTORS vectors, or of one less where a panel would be too large (GEMM_NEAR)
+ *         K                  runs in steps of up to 1 KiB (256 floats, 128 doubles), or fewer (gemm_step_of)
+ *           panels of B      of GEMM_VECTORS vectors, or one fewer where a panel would be too large (GEMM_NEAR)
  *             tiles          of up to 14 rows of A: registers (core/gemm_tile.h)
  *
  * A tile reads a panel of B in place if B is stored by rows. When more than a few tiles share a panel, the first one writes a dense and aligned
@@ -22,7 +22,7 @@
 enum {
     GEMM_STEP = 1024 / sizeof(gr_real), /* of K; shorter steps touch C more often */
     GEMM_SHORT_STEP = 32,
-    GEMM_NEAR = (48 << 10) / sizeof(gr_real), /* a panel that is larger, or a packed one of more than half, has a vector less, so that L1 holds it */
+    GEMM_NEAR = (48 << 10) / sizeof(gr_real), /* a panel that is larger, or a packed one of more than half, has one vector fewer, so that L1 holds it */
     GEMM_BLOCK = 128, /* rows of C */
     GEMM_COLUMNS = 1024,
     GEMM_SLAB = (2 << 20) / sizeof(gr_real),
@@ -85,13 +85,12 @@ INLINE bool gemm_copies_a(gr_mat A, size_t M, size_t panels)
     return M > 8 && (gemm_far(A.col == 1 ? A.row : A.col) ? panels > 1 : panels > 2 && A.col != 1);
 }
 
-/* Let a tile prefetch K lines of the first entry of the list that is not done. */
-INLINE void gemm_fetch(gr__fetch *fetch, gemm_tile *t)
+/* Let a tile of `vectors` vectors prefetch K rows of the first entry of the list that is not done. */
+INLINE void gemm_fetch(gr__fetch *fetch, size_t vectors, gemm_tile *t)
 {
     while (fetch->at && !fetch->bytes) fetch++;
-    const size_t line = GEMM_LINE * sizeof(gr_real), done = gemm_min(t->K * line, fetch->bytes);
-    if (!done) return;
-    t->next = fetch->at, t->next_row = line;
+    const size_t row = gemm_round(vectors * GR_VECTOR_BYTES, 64), done = gemm_min(t->K * row, fetch->bytes);
+    if (done) t->next = fetch->at, t->next_row = row;
     fetch->at += done, fetch->bytes -= done;
 }
 
@@ -132,12 +131,12 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
             t.A = A.data + i * A.row;
             t.B = reads_b ? B.data + j : P, t.b_row = reads_b ? B.row : width;
             t.panel = x == 0 && keep ? P : NULL;
-            /* one tile fetches the next panel; of one that is stored by columns, each of several tiles a part */
+            /* one tile fetches the next panel; if B is stored by columns, each of several tiles fetches a part of it */
             t.next = 0, t.next_row = B.row * sizeof(gr_real);
             if (more && one && g->ready) t.next = (uintptr_t)(P + K * width), t.next_row = width * sizeof(gr_real);
             if (more && one && in_place) t.next = (uintptr_t)(B.data + j + width);
             if (more && tiles > 1 && !in_place && !g->ready) gemm_fetch_columns(g, j + width, gemm_min(width, N - j - width), x, tiles);
-            if (g->fetch) gemm_fetch(g->fetch, &t);
+            if (g->fetch) gemm_fetch(g->fetch, v, &t);
             t.start = g->start.data ? g->start.data + i * g->start.row + j : NULL;
             t.C = g->C + i * g->c_row + j;
             gemm_tiles[v][rows](&t);
@@ -210,26 +209,28 @@ static void gemm_columns(const gemm_job *g, gemm_work *work)
 
 /* Few rows, and a B that is stored by columns, such as the weights of a linear layer: four rows of B at a time are turned in registers and used
  * at once. The last columns may be computed twice. Two vectors of 64 bytes hide the latency of their chains; with more rows they need too many
- * registers. With one row or two, the time goes into reading B: its lines are fetched two ahead, a quarter of the rows at each step. */
+ * registers. With one row or two, the time goes into reading B: its lines (in double every second one) are fetched two ahead, a quarter of the rows
+ * at each step. */
 enum { GEMM_TURNED_ROWS = 4, GEMM_TURNED = GEMM_VECTORS == 2 && GR_VECTOR_BYTES == 16 ? 2 : 128 / GR_VECTOR_BYTES };
 INLINE void gemm_turned_rows(const int vectors, const int rows, const gemm_job *g)
 {
     const size_t a_row = g->A.row, a_col = g->A.col, s = g->B.col, width = (size_t)vectors * R_WIDTH, deep = gemm_part(g->K, GEMM_DEEP, 8);
     for (size_t i = 0; i < g->N; i += width) {
         const size_t j = gemm_min(i, g->N - width);
-        const gr_real *A = g->A.data, *B[GEMM_TURNED], *start = g->start.data;
+        const gr_real *B[GEMM_TURNED], *start = g->start.data;
         r_vec c[GEMM_TURNED_ROWS][GEMM_TURNED], sum[GEMM_TURNED_ROWS][GEMM_TURNED] = { 0 }, b[4];
         UNROLL for (int v = 0; v < vectors; v++) B[v] = g->B.data + (j + (size_t)v * R_WIDTH) * s;
         UNROLL for (int r = 0; r < rows; r++)
             UNROLL for (int v = 0; v < vectors; v++) c[r][v] = start ? v_load(start + (size_t)r * g->start.row + j + v * R_WIDTH) : v_set(0);
-        for (size_t done = 0; !done || done < g->K; done += deep) {
-            for (size_t k = gemm_min(deep, g->K - done) / 4; k; k--, A += 4 * a_col)
+        for (uintptr_t done = 0, A = (uintptr_t)g->A.data; !done || done < g->K; done += deep) { /* in the end A is outside of its matrix */
+            for (size_t k = gemm_min(deep, g->K - done) / 4; k; k--, A += 4 * a_col * sizeof *start)
                 UNROLL for (int v = 0; v < vectors; v++) {
                     UNROLL for (int l = 0; l < R_WIDTH / 4 && rows <= 2; l++)
                         __builtin_prefetch((const void *)((uintptr_t)(B[v] + (k % 4 * R_WIDTH / 4 + (size_t)l) * s) + 128));
                     v_turn(b, B[v], s), B[v] += 4;
-                    UNROLL for (int q = 0; q < 4; q++)
-                        UNROLL for (int r = 0; r < rows; r++) c[r][v] = v_fma(v_set(A[(size_t)r * a_row + (size_t)q * a_col]), b[q], c[r][v]);
+                    UNROLL for (size_t q = 0; q < 4; q++)
+                        UNROLL for (size_t r = 0; r < (size_t)rows; r++)
+                            c[r][v] = v_fma(v_set(*(const gr_real *)(A + (r * a_row + q * a_col) * sizeof *start)), b[q], c[r][v]);
                 }
             UNROLL for (int r = 0; r < rows; r++)
                 UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = done ? sum[r][v] + c[r][v] : c[r][v], c[r][v] = v_set(0);
@@ -295,7 +296,7 @@ void gr__gemm_pack(int isa, size_t N, size_t K, gr_mat B, gr_real *P)
 
 void gr__gemm_serial(int isa, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, gr_start start, void *work)
 {
-    if (!K) A.data = B.data = C; /* not read */
+    if (!K) A = B = (gr_mat){ C, 0, 1 }; /* not read */
     const gemm_job g = { M, N, K, A, B, NULL, false, C, ldc, start, NULL, false };
     if (M && N) gemm_run[gemm_isa(isa, &g)](&g, work);
 }
@@ -303,7 +304,7 @@ void gr__gemm_serial(int isa, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, 
 void gr__gemm_serial_packed(int isa, size_t M, size_t N, size_t K, gr_mat A, const gr_real *P, gr_real *C, size_t ldc, gr_start start,
                             gr__fetch *fetch, void *work)
 {
-    if (!K) A.data = P = C;
+    if (!K) A = (gr_mat){ C, 0, 1 }, P = C;
     if (M && N) gemm_run[isa](&(gemm_job){ M, N, K, A, { P, 0, 1 }, (gr_real *)P, true, C, ldc, start, fetch, false }, work);
 }
 
@@ -322,7 +323,7 @@ static void gemm_task(void *argument, size_t chunk, int thread)
 void gr__gemm(gr_tape *t, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, gr_start start)
 {
     if (!M || !N) return;
-    if (!K) A.data = B.data = C;
+    if (!K) A = B = (gr_mat){ C, 0, 1 };
 #ifdef GR_OPENBLAS
     if (gr__gemm_blas(M, N, K, A, B, C, ldc, start)) return;
 #endif

@@ -2,11 +2,11 @@
  *
  *     C[i][j] = start[i][j] + sum over k of A[i][k] B[k][j]         C [M, N]   A [M, K]   B [K, N]
  *
- * Every output is computed in the same order: c = start; for k = 0 .. K-1: c = fma(A[i][k], B[k][j], c). A longer sum, K > 2048, is cut into the fewest
- * parts of at most 2048, of equal sizes (rounded up to a multiple of 8, but the last): the second and later ones start from 0 and are added to c, one after
- * the other. To first order, rounding then moves c by at most (2048 + K / 2048) u (|start| + sum |A B|), where u is 2^-24, or 2^-53 in double; one
- * chain would have K for 2048 + K / 2048. So blocking, packing, threads, the instruction set and the rest of the batch cannot change a bit. This
- * promise does not hold for OpenBLAS, if it is built in. */
+ * Every output is computed in the same order: c = start; for k = 0 .. K-1: c = fma(A[i][k], B[k][j], c), or in double A[i][k] B[k][j] + c,
+ * rounded twice. A longer sum, K > 2048, is cut into the fewest parts of at most 2048, of equal sizes (rounded up to a multiple of 8, but the
+ * last): the second and later ones start from 0 and are added to c, one after the other. To first order, rounding then moves c by at most
+ * (2048 + K / 2048) u (|start| + sum |A B|), where u is 2^-24, or 2^-53 in double; one chain would have K for 2048 + K / 2048. So blocking,
+ * packing, threads, the instruction set and the rest of the batch cannot change a bit. This promise does not hold for OpenBLAS, if it is built in. */
 #ifndef GR_GEMM_H
 #define GR_GEMM_H
 #include "core/library.h"
@@ -23,7 +23,7 @@ void gr__gemm(gr_tape *t, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_r
 /* The same on the calling thread, in a task of gr_parallel. work is gr__work(t, thread). */
 void gr__gemm_serial(int isa, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, gr_start start, void *work);
 
-/* Memory that the caller touches next. A product prefetches it into L2, one line at each step of k, and takes from the list what it has
+/* Memory that the caller touches next. A product prefetches it into L2, a few lines at each step of k, and takes from the list what it has
  * prefetched. The list ends with an address of 0. */
 typedef struct { uintptr_t at; size_t bytes; } gr__fetch;
 

@@ -125,7 +125,7 @@ INLINE __m256 v_load_two(const float *p, size_t s) /* four lanes from column 0 a
 #define V_(name) _mm512_##name##_ps
 INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return _mm512_fmadd_ps(a, b, c); }
 typedef __mmask16 r_mask;
-INLINE r_mask v_mask(size_t first, size_t n) { return (r_mask)((0xffff << first) & (0xffff >> (16 - n))); }
+INLINE r_mask v_mask(size_t first, size_t n) { return (r_mask)((0xffffu << first) & (0xffffu >> (16 - n))); }
 INLINE r_vec v_load_mask(const float *p, r_mask m) { return _mm512_maskz_loadu_ps(m, p); }
 INLINE void v_store_part(float *p, r_vec v, size_t n) { _mm512_mask_storeu_ps(p, v_mask(0, n), v); }
 INLINE r_vec v_load_fours(const float *p, size_t s) /* four lanes from each of columns 0, 4, 8 and 12 */
@@ -183,17 +183,17 @@ INLINE r_vec v_load_part(const gr_real *p, size_t n) { return v_load_mask(p, v_m
 /* Lanes 0 .. n-1 from p, and 0 in the others, for any n. */
 INLINE r_vec v_load_most(const gr_real *p, size_t n) { return n >= R_WIDTH ? v_load(p) : n ? v_load_part(p, n) : v_set(0); }
 
-/* Values with even and with odd numbers: of the n at p, or of zeros behind them; and the reverse, p = them, or with add p += them. */
+/* The values with even and with odd numbers, of n at p and zeros behind them. v_store_zip writes them back, or with `add` adds them to p. */
 INLINE void v_load_split(r_vec *even, r_vec *odd, const gr_real *p, size_t n)
 {
-    v_split(even, odd, v_load_most(p, n), v_load_most(p + R_WIDTH, n > R_WIDTH ? n - R_WIDTH : 0));
+    v_split(even, odd, v_load_most(p, n), v_load_most(p + (n < R_WIDTH ? n : R_WIDTH), n > R_WIDTH ? n - R_WIDTH : 0));
 }
 INLINE void v_store_zip(gr_real *p, r_vec even, r_vec odd, size_t n, bool add)
 {
-    const size_t rest = n > R_WIDTH ? n - R_WIDTH : 0;
+    const size_t first = n < R_WIDTH ? n : R_WIDTH, rest = n - first;
     r_vec low, high;
     v_zip(&low, &high, even, odd);
-    if (add) low += v_load_most(p, n), high += v_load_most(p + R_WIDTH, rest);
+    if (add) low += v_load_most(p, n), high += v_load_most(p + first, rest);
     v_store_part(p, low, rest ? R_WIDTH : n);
     if (rest) v_store_part(p + R_WIDTH, high, rest < R_WIDTH ? rest : R_WIDTH);
 }

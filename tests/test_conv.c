@@ -81,6 +81,7 @@ static const conv_case large[] = {
     { 2, 64, 9, 10, 3, 3, 3, true, { .padding = 1 } },      { 2, 3, 31, 30, 16, 4, 4, true, { .stride = 4 } },
     /* conv_depthwise.h: whole strips, and a part of one; more padding than the kernel has; one row of the result; x of one column */
     { 3, 32, 14, 14, 32, 3, 3, true, { .groups = 32, .padding = 1 } }, { 2, 32, 22, 33, 32, 3, 3, false, { .groups = 32, .padding_w = 2 } },
+    { 2, 3, 14, 14, 3, 3, 3, true, { .groups = 3, .padding = 17 } },  { 1, 2, 9, 20, 2, 3, 3, true, { .groups = 2, .padding = 0, .padding_w = 16 } },
     { 3, 5, 19, 27, 5, 3, 3, true, { .groups = 5, .padding = 4 } },    { 2, 3, 3, 40, 3, 3, 3, true, { .groups = 3, .padding = 2, .padding_w = 1 } },
     { 2, 8, 12, 1, 8, 3, 3, true, { .groups = 8, .padding = 2, .padding_w = 7 } },
     /* tiles of rows, and of parts of rows, whose axes differ */
