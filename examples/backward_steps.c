@@ -13,7 +13,8 @@
  *        twice, += adds two terms and = loses one. A second backward reads what the first one left; a second forward and backward without
  *        zero_grad makes every gradient twice as large.
  * Exit:  0 the walk was shown; 1 a value or gradient is NaN or infinite, or, with --check, a number of the walk differs from that of gradus
- *        (without --check the difference is printed, and the code is 0); 2 a wrong flag or graph; 3 out of memory, or a file cannot be written.
+ *        (without --check the difference is printed, and the code is 0); 2 a wrong flag, graph or path of --log; 3 out of memory, a
+ *        full disk, or the page cannot be written.
  *
  * The values are those of gradus. The walk itself is sums and products in double (examples/steps/walk.c), and the last step compares its gradients
  * with those of gr_backward, and the derivative of each operator with gr_backward through that operator alone.

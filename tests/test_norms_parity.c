@@ -5,7 +5,7 @@
 #include "tests/test.h"
 #include <stdio.h>
 
-static const double tolerance = sizeof(gr_real) == 8 ? 1e-11 : 2e-5;
+static const double tolerance = sizeof(gr_real) == 8 ? 1e-12 : 1e-5;
 static gr_safetensors *golden;
 static gr_tape *tape;
 

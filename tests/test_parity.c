@@ -215,7 +215,7 @@ static void compare_parameters(const char *name, const char *when, const gr_modu
 
 static void train(const char *name, const gr_lstm_config *config, gr_tensor *(*last)(gr_tape *, const gr_lstm *, gr_tensor *))
 {
-    const double tolerance = sizeof(gr_real) == 8 ? 1e-9 : 2e-5;
+    const double tolerance = sizeof(gr_real) == 8 ? 1e-12 : 2e-5; /* Adam turns a small error of a small gradient into a large one of a step */
     gr_module *net = gr_module_new(tape);
     const gr_safetensors_entry *fc_weight = find(name, "start/fc.weight", SIZE_MAX), *x_entry = find(name, "x", SIZE_MAX);
     assert_true(fc_weight && x_entry);

@@ -41,7 +41,7 @@ static const parity_case cases[] = {
 
 static void compare(const parity_case *c)
 {
-    const double tolerance = sizeof(gr_real) == 4 ? 2e-4 : 1e-9;
+    const double tolerance = sizeof(gr_real) == 4 ? 1e-5 : 1e-12;
     gr_module *net = gr_module_new(t);
     gr_recurrent *l = gr_recurrent_new(t, net, "l", (gr_recurrent_kind)c->kind, 3, 7, &c->config);
     assert_ok(t);

@@ -285,7 +285,8 @@ static void look_at_rows(const grader_result *r, const double *got, const double
     if (one && r->rows_are_steps && row == 0)
         grader_stop("first_step_right",
                     "The first step is right, and all later ones are wrong. Look at what is kept from step to step: do you use the old\n"
-                    "value, and do you write the new one back?");
+                    "value, and do you write the new one back? Does a factor that changes from step to step, such as a power of k, have the\n"
+                    "right value in step 2?");
     if (one && r->alone && r->alone[row]) grader_stop("one_row", "%s", r->alone[row]);
     if (one && !r->rows_are_steps && !r->alone)
         grader_stop("one_row",

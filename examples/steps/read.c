@@ -75,7 +75,9 @@ static int number(reader *r, double sign)
 {
     char *end;
     const double v = strtod(r->at, &end);
-    if (end == r->at || !(fabs(v) <= 1e6)) return refuse(r, "a number must be from -1e6 to 1e6");
+    if (end == r->at || memchr(r->at, 'x', (size_t)(end - r->at)) || memchr(r->at, 'X', (size_t)(end - r->at)))
+        return refuse(r, "a number is decimal, as in 0.25 or 1e-3");
+    if (!(fabs(v) <= 1e6)) return refuse(r, "a number must be from -1e6 to 1e6");
     r->at = end;
     return add(r, (steps_value){ .in = { -1, -1 }, .value = sign * v });
 }
@@ -110,7 +112,8 @@ static int factor_of_any_kind(reader *r)
 
 static int factor(reader *r)
 {
-    if (++r->depth > DEPTH) return refuse(r, "more than 20 parentheses and signs are open");
+    if (r->depth > DEPTH) return refuse(r, "more than 20 parentheses and signs are open");
+    r->depth++;
     const int a = factor_of_any_kind(r);
     r->depth--;
     return a;

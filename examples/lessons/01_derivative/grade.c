@@ -142,7 +142,9 @@ static void check_steps(void)
                         "Your step is the same for x = 1 and x = %g. Large numbers have larger rounding errors, so they need\n"
                         "larger steps: 1e-5 times the size of x.",
                         x[i]);
-        if (h < size * 1e-6)
+        if (size > 1)
+            grader_stop("step_not_proportional", "my_step(%g) must be 1e-5 * |x|, which is %g: the step grows in proportion to |x|.", x[i], 1e-5 * size);
+        if (h < 1e-6)
             grader_stop("step_too_small",
                         "Your step is too small for double. The two values of f agree in almost all of their 16 digits, and the\n"
                         "difference keeps few: the slope of x^3 at x = %g has a relative error of %.0e. Use 1e-5.",
@@ -150,7 +152,7 @@ static void check_steps(void)
         grader_stop("step_too_large",
                     "Your step is too large: the error of a central difference grows with h^2. The slope of x^3 at x = %g has a relative\n"
                     "error of %.0e. Use 1e-5.%s",
-                    at, error, h > 1 && size == 1 ? "\nIf you use abs: it takes an int, and fabs takes a double." : "");
+                    at, error, h > 1 ? "\nIf you use abs: it takes an int, and fabs takes a double." : "");
     }
 }
 

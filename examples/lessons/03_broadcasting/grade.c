@@ -29,6 +29,7 @@ void my_sum_to(gr_shape large, const double *dy, gr_shape small, double *dx);
     M(step_of_large, "You multiply the step by sizes of the large tensor. Neighbours along an axis of the small tensor are apart by the\n" \
                      "product of its own later sizes.") \
     M(step_stays_1, "Your step is 1 on every axis. In a tensor [2, 3] two neighbours along the first axis are 3 values apart.") \
+    M(step_replaced, "Your step is the size of one axis. Neighbours are apart by the product of all later sizes: multiply the step.") \
     M(first_axis_first, \
       "You take the first axis out of i first, as if its neighbours lay side by side. The values along the last axis do: value\n" \
       "(r, c) of [2, 3] is number 3 r + c.") \
@@ -38,7 +39,7 @@ void my_sum_to(gr_shape large, const double *dy, gr_shape small, double *dx);
       "You write dx[..] = .. where += is needed. Several values of dy belong to the same value of dx, and dx was not 0 before.") \
     M(averaged, \
       "You divide by the number of copies. The gradient is a sum: if a bias moves by 1, every row moves by 1, and the loss by the sum\n" \
-      "of their gradients. A mean is the loss's affair.") \
+      "of their gradients. If the loss is a mean, dy has been divided already.") \
     M(cleared, "You set dx to 0 first. Other uses of the same tensor have added their gradients to it before. Add yours to them.") \
     M(small_alone, "You read as many values of dy as dx has. Every value of dy belongs to some value of dx.") \
     M(sum_modulo, "You add dy[i] to dx[i % n]. That sums over the first axes, whichever axes the small shape lacks. Use my_index.") \
@@ -127,6 +128,7 @@ static const pair fitting[] = {
     { "[2, 3, 2] and [3, 1]", { 3, { 2, 3, 2 } }, { 2, { 3, 1 } } },
     { "[2, 2, 2] and [2, 1, 2]", { 3, { 2, 2, 2 } }, { 3, { 2, 1, 2 } } },
     { "[2, 3] and []", { 2, { 2, 3 } }, { 0, { 0 } } },
+    { "[2, 3, 2] and [2, 3, 2]", { 3, { 2, 3, 2 } }, { 3, { 2, 3, 2 } } },
 };
 enum { FITTING = sizeof fitting / sizeof *fitting };
 static const pairs several = { FITTING, fitting };
@@ -141,7 +143,8 @@ static size_t index_of(unsigned m, gr_shape large, size_t i, gr_shape small)
         const bool has = j >= 0 && j < small.rank;
         const size_t size = has ? small.dim[j] : 1, index = i % large.dim[axis];
         if (m & ones_move ? has : size != 1) at += index * step;
-        if (!(m & step_stays_1)) step *= m & step_of_large ? large.dim[axis] : size;
+        if (m & step_replaced && size != 1) step = size;
+        else if (!(m & step_stays_1)) step *= m & step_of_large ? large.dim[axis] : size;
         if (!(m & i_not_divided)) i /= large.dim[axis];
     }
     return at;
@@ -216,8 +219,8 @@ static void judge(const char *name, grader_formula *f, unsigned among, void (*le
         learner(&alone, one), f(0, &alone, right);
         at += (int)m;
         if (grader_same(one, right, m)) continue;
-        const grader_result whole = { name, p->name, f, all, among, 1, n, got, before },
-                            shown = { name, p->name, f, &alone, among, 1, m, one, before + at - m };
+        const grader_result whole = { name, p->name, f, all, among, 1, n, got, f == formula_sums ? before : NULL },
+                            shown = { name, p->name, f, &alone, among, 1, m, one, f == formula_sums ? before + at - m : NULL };
         grader_judge(list, &whole, &shown);
     }
 }
@@ -277,7 +280,7 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < values(fitting[k].b); i++) untouched[at++] = dx_before(i);
     if (!memcmp(begun, untouched, sums * sizeof *begun))
         grader_stop("sum_not_begun", "The indices are right. my_sum_to adds nothing yet: go on at TODO 3, about three lines.");
-    judge("what you added to dx, dy = 1, 2, 3 ..", formula_sums, of_sum, learner_sums, &several, sums);
+    judge("dx for dy = 1, 2, 3 ..", formula_sums, of_sum, learner_sums, &several, sums);
 
     grader_step("gr_gradcheck: a product of two broadcast tensors");
     grader_gradcheck("product", product, NULL, (gr_gradcheck_input[]){ { .shape = GR_SHAPE(3, 1, 2) }, { .shape = GR_SHAPE(4, 1) } }, 2);

@@ -19,7 +19,7 @@ gr_tensor *my_softsign(gr_tape *t, gr_tensor *x, gr_tensor *s);
     M(brackets_missing, "You write x / s + |x|. C divides first, and adds |x| to the quotient. Write x / (s + |x|).") \
     /* forward and backward */ \
     M(abs_of_integers, "You use abs. C's abs is for integers: it takes 0.7 for 0. Use fabs.") \
-    M(s_index, "You read s->data[i]. s has one value, s->data[0], and index i is past its end. All values of x use the same s.") \
+    M(s_index, "You read s->data[i]. s has one value, s->data[0], and index i is out of bounds. All values of x use the same s.") \
     /* dx and ds */ \
     M(square_brackets, "You write .. / v * v. C computes a / v * v as (a / v) * v, which is a. Write a / (v * v).") \
     M(dy_first, "You use dy[0] for every value of x. y has a gradient dy[i] for each value: *gr_grad(..) is dy[0] alone.") \
@@ -50,8 +50,8 @@ gr_tensor *my_softsign(gr_tape *t, gr_tensor *x, gr_tensor *s);
     M(ds_without_x, "Your ds lacks the factor x. The derivative of x / v by v is -x / v^2.") \
     M(ds_not_squared, "Your ds divides by v once. The derivative of 1 / v is -1 / v^2.") \
     M(ds_abs, "Your ds uses |x| in the numerator. It is x there: for a negative x, y grows towards 0 when s grows.") \
-    M(ds_averaged, "You divide ds by the number of values. The gradient is their sum (lesson 3): a mean is the loss's affair.") \
-    M(ds_index, "ds[0] has the part of x's first value only. s has one gradient: add every part to ds[0]. ds[i] is past its end.")
+    M(ds_averaged, "You divide ds by the number of values. The gradient is their sum (lesson 3). If the loss is a mean, dy has been divided already.") \
+    M(ds_index, "ds[0] has the part of x's first value only. s has one gradient: add every part to ds[0]. ds[i] is out of bounds.")
 
 GRADER_MISTAKES(MISTAKES);
 static const unsigned of_y = square_brackets - 1, of_both = dx_missing - abs_of_integers, of_dx = of_both | (ds_missing - dx_missing),

@@ -33,7 +33,7 @@ gr_tensor *my_linear(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b);
     M(dy_transposed, "You use dy[o * rows + r]. dy is [rows, O]: value o of row r is dy[r * O + o].") \
     M(dx_row_missing, "You add to dx[i], which is in row 0 for every r. Value i of row r is dx[r * I + i].") \
     M(slopes_exchanged, "You multiply dy by the wrong slope. The slope of y_o in x_i is W(o, i), and in W(o, i) it is x_i.") \
-    M(averaged, "You divide dW or db by the number of rows. They are sums (lesson 3): a mean is the loss's affair.") \
+    M(averaged, "You divide dW or db by the number of rows. They are sums (lesson 3). If the loss is a mean, dy has been divided already.") \
     M(dw_transposed, \
       "Your dW has its two axes exchanged: it is x^T dy. dW has the shape of W, [O, I], and is dy^T x: value (o, i) is the sum\n" \
       "over rows of dy_o x_i. If I = O, no shape and no index tells you.") \

@@ -142,8 +142,8 @@ static const struct {
     int target[2];
 } extreme[] = {
     { "no_maximum",
-      "You take exp of the logits as they are. For (1000, 1001, 999) that is infinite. Subtract the row's largest logit from all of\n"
-      "them before exp: p stays the same, and no exponent is above 0.",
+      "Your loss is wrong for (1000, 1001, 999). exp of such logits is infinite. Subtract the row's largest logit, its value and not its\n"
+      "index, from all of them before exp: p stays the same, and no exponent is above 0.",
       1,
       { 1000, 1001, 999 },
       1.4076059644443804,

@@ -38,15 +38,15 @@ void my_adam(double *x, const double *g, double *m, double *v, int *k, size_t n,
       "times as large. Correct v first: sqrt(v_hat) + eps.") \
     M(eps_outside_quotient, "You add eps to lr * m_hat / sqrt(v_hat). C divides first: put brackets around sqrt(v_hat) + eps.") \
     M(eps_in_step, "You add eps to m_hat / sqrt(v_hat). C divides first: put brackets around sqrt(v_hat) + eps.") \
-    M(eps_missing, "You leave eps out. Where all gradients have been 0, 0 is then divided by 0: sqrt(v_hat) + eps.") \
+    M(eps_missing, "You do not add eps. The denominator is sqrt(v_hat) + eps, so that it is not 0 where all gradients have been 0.") \
     M(betas_exchanged, "You exchange beta1 and beta2. beta1 belongs to m, the mean of g; beta2 belongs to v, the mean of g^2.") \
     M(betas_reversed, \
       "You multiply the old mean by 1 - beta, and the new gradient by beta. It is the other way round: beta is near 1, and keeps\n" \
       "the old mean. In the first step this makes no difference.") \
-    M(v_of_g, "Your v is the mean of g. It is the mean of g^2, which is never negative.") \
+    M(v_of_g, "Your v is the mean of g or of |g|. It is the mean of g^2.") \
     M(root_missing, \
       "You divide by v_hat. Divide by its root: sqrt(v_hat) + eps. The root of a mean of squares is as large as a gradient.") \
-    M(m_unused, "You move x by the gradient g of this step. The mean of all gradients, m_hat, stands above the fraction line.") \
+    M(m_unused, "You move x by the gradient g of this step. The numerator is m_hat, the mean of all gradients.") \
     M(g_whole, "Your m adds the whole g, as momentum does. In Adam g is multiplied by 1 - beta1.") \
     M(v_corrected_by_beta1, "You correct v with beta1. v was made with beta2, so divide it by 1 - beta2^k.") \
     M(betas_are_numbers, "You write 0.9 and 0.999 as numbers. The caller chooses them: use beta1 and beta2.") \
@@ -198,7 +198,7 @@ int main(int argc, char **argv)
     grader_step("momentum");
     run(&worked, false, x);
     if (x[0] == 0 && x[1] == 0) grader_stop("not_begun", "x does not move. Begin at TODO 1 in exercise.c: momentum, about four lines.");
-    judge("x", formula_momentum, of_momentum, false);
+    judge("the move of x", formula_momentum, of_momentum, false);
 
     grader_step("Adam");
     run(&general, true, all);
@@ -208,8 +208,8 @@ int main(int argc, char **argv)
         grader_stop(
             "step_from_zero",
             "Your first step is not a number. Is k still 0 there? 1 - beta^0 is 0, and you divide by it. The first step has k = 1:\n"
-            "count before you correct.");
-    judge("x", formula_adam, of_adam, true);
+            "count before you correct. Or are the arguments of pow exchanged? pow(a, b) is a to the power of b.");
+    judge("the move of x", formula_adam, of_adam, true);
 
     grader_step("40 steps beside gradus: momentum");
     beside_gradus(false);

@@ -43,7 +43,7 @@ void my_fit(gr_real *w, size_t out, size_t in, bool relu, const gr_real *x, size
     M(fit_root_missing, \
       "You divide the weights by the mean square. A weight twice as large makes y^2 four times as large: divide by the root.") \
     M(fit_multiplied, "You multiply by the root of the mean square. If y is too large, the weights must become smaller: divide.") \
-    M(fit_relu_ignored, "You ignore relu in my_fit. The mean square is that of max(W x, 0).") \
+    M(fit_relu_ignored, "With relu, your mean square is that of W x. Measure max(W x, 0).") \
     M(fit_centred, "You subtract the mean of y. The mean square is wanted: after a ReLU the mean is not 0, and it counts.") \
     M(fit_summed, "You use the sum of y^2. Divide it by the number of values of y, rows times out.") \
     M(fit_over_rows, "You divide the sum of y^2 by the number of rows. y has rows times out values.") \

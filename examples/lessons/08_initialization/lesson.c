@@ -1,6 +1,6 @@
 /* lesson.c - how large the activations of a deep network are, and how the first weights decide it.
  *
- * Shows: the variance of a sum of two independent numbers, by hand; the mean square after one layer; ten layers of width 100 with five rules;
+ * Shows: the variance of a sum of two independent numbers, by hand; the mean square after one layer; ten layers of width 100 in six settings;
  *        forward and backward of a layer that is not square; what equal weights do; which rules let ten layers learn.
  * Run:   make lesson N=8         expected.txt is its output; make quiz N=8 prints the answers to the quiz                                 */
 #include "gradus.h"

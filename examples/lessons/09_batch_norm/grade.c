@@ -231,7 +231,8 @@ static const problem worked = { 3, 1, true, 0, 0.1, column, &one, &zero, first, 
                      worked_evaluate = { 3, 1, false, 0, 0.1, column, &one, &zero, first, &moved_mean, &moved_var, false };
 
 static const char *const of_train = "4 rows of 3 values, training (train in grade.c)",
-                         *const of_worked = "the column (1, 2, 4), gamma = 1, beta = 0, eps = 0, momentum = 0.1, dy = (1, 0, 0)";
+                         *const of_worked = "the column (1, 2, 4), gamma = 1, beta = 0, eps = 0, momentum = 0.1, dy = (1, 0, 0); running mean 0, variance 1",
+                         *const of_evaluated = "the column (1, 2, 4), gamma = 1, beta = 0, eps = 0, dy = (1, 0, 0); running mean 7/30, variance 34/30";
 
 static void judge(const char *name, grader_formula *f, unsigned among, bool training, const double *got, size_t rows, size_t n,
                   const double *small, size_t small_n, const double *before)
@@ -241,7 +242,7 @@ static void judge(const char *name, grader_formula *f, unsigned among, bool trai
                                     among, rows,
                                     n,     got,
                                     before },
-                        by_hand = { name, of_worked, f, training ? &worked : &worked_evaluate, among, 1, small_n, small, NULL };
+                        by_hand = { name, training ? of_worked : of_evaluated, f, training ? &worked : &worked_evaluate, among, 1, small_n, small, NULL };
     grader_judge(list, &general, &by_hand);
 }
 

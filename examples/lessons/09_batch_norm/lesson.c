@@ -186,9 +186,9 @@ static void quiz(void)
     norm((double[]){ 10, -4 }, 2, first, false, y, dx), row("y", y, 2), row("dx", dx, 2);
     printf("4. In evaluation the statistics are constants: dx is gamma * dy / sqrt(running_var + eps).\n");
     number("dx for gamma 2, dy 1, variance 4, eps 0", 2 / sqrt(4));
-    printf("5. The mean of the column takes it away: y does not change, and the gradient of the bias is the sum of dx, which is 0.\n");
+    printf("5. In training the mean of the column takes it away: y does not change, and the gradient of the bias is the sum of dx, which is 0.\n");
     norm(x, N, first, false, y, dx), number("sum of dx", sum(dx, N));
-    printf("6. It normalizes by the mean of all five rows, so that the output of a sentence depends on how much padding it has.\n");
+    printf("6. It normalizes by the mean of all rows, padding included, so that the output of a sentence depends on how much padding it has.\n");
     row("mean without and with the padding", (double[]){ 7. / 3, 7. / 5 }, 2);
 }
 

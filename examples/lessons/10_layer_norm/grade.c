@@ -246,7 +246,7 @@ static const grader_input inputs[] = { { "x", x, R, N }, { "gamma", gamma_, 1, N
 static const double ones[N] = { 1, 1, 1, 1, 1 }, zeros[N], first[N] = { 1 };
 static const problem worked = { 1, 3, 0, (const double[]){ 1, 2, 4 }, ones, zeros, first, NULL, NULL, NULL };
 
-/* Worked by hand in the README; the last one shows N and eps: with N - 1, or eps outside the root, it would be 1.5000, -0.5000. */
+/* The README works some of these by hand; the last one shows N: with N - 1 it would be 1.5000, -0.5000. */
 static const struct {
     size_t n;
     double eps, x[4], y[4];

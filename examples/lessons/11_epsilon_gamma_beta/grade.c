@@ -23,7 +23,7 @@ void my_fold(size_t out, size_t in, double *w, double *b, const double *gamma, c
     M(slope_along_xhat, \
       "You return the slope along xhat for every row. With 3 values or more there are steps across it, and they move xhat by more.") \
     M(two_values, "Two values have no direction across (1, 1) and xhat. Only the step along xhat is left: times eps / (var + eps).") \
-    M(two_values_still, "Two values give 0 when eps is 0 only. With an eps xhat still moves along itself: rstd * eps / (var + eps).") \
+    M(two_values_still, "Two values give 0 only when eps is 0. With an eps xhat still moves along itself: rstd * eps / (var + eps).") \
     M(two_values_without_rstd, \
       "Your slope for two values is eps / (var + eps). That is the part that is left of rstd: multiply it by rstd.") \
     M(one_value, "One value is its own mean, so that xhat is always 0. The slope is 0.") \

@@ -41,7 +41,7 @@ gr_tensor *my_rms_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, double eps);
     M(mean_after_root, "You divide the root of the sum by N. Divide the sum by N first: RMS = sqrt(mean of x^2 + eps).") \
     M(one_rms_for_all, "You have one RMS for all rows. Which values share one? In an RMSNorm each row has its own.") \
     M(sum_not_cleared, "Your sum of x^2 goes on from row to row. Each row has an RMS of its own: begin each sum with 0.") \
-    M(integer_division, "Your mean of x^2 is 0. 1 / N is a division of integers, and its result is 0: divide the sum by N.") \
+    M(integer_division, "Your mean of x^2 is 0. Is nothing added to the sum, or do you multiply by 1 / N, which is 0 for integers? Divide the sum by N.") \
     M(gamma_of_row, "You use gamma[r]. gamma has one value for each place in a row: gamma[i].") \
     M(gamma_missing_in_y, "Your y does not contain gamma: y = gamma * xhat.")
 
@@ -264,6 +264,15 @@ static void show_letters(const char *label, const double *number)
     printf("\n");
 }
 
+/* Whether the same values share a mean, whatever its number. */
+static bool same_groups(const double *a, const double *b)
+{
+    for (size_t i = 0; i < VALUES; i++)
+        for (size_t j = 0; j < i; j++)
+            if ((a[i] == a[j]) != (b[i] == b[j])) return false;
+    return true;
+}
+
 static void check_groups(void)
 {
     double got[KINDS][VALUES], right[VALUES];
@@ -283,6 +292,8 @@ static void check_groups(void)
         show_letters("yours", got[k]), show_letters("right", right);
         const unsigned found = grader_explain(formula_group, &kinds[k], of_group, got[k], VALUES);
         if (found) grader_stop_mistakes(group, found);
+        if (same_groups(got[k], right))
+            grader_stop("groups_renumbered", "Your groups are right, but not their numbers: count the means in the order of their first values in memory.");
         grader_stop("unknown_groups",
                     "None of the known mistakes explains your numbers. Find n and c of one value that has the wrong letter.");
     }

@@ -134,15 +134,16 @@ static void quiz(void)
     printf("1. One mean for each of 8 samples and 32 groups, over 64 / 32 channels times 10 positions.\n");
     row("means, values of each", (double[]){ 8 * 32, 2 * 10 }, 2);
     printf("2. One group: LayerNorm over channels and positions. 64 groups: InstanceNorm. BatchNorm is no GroupNorm: it joins samples.\n");
-    printf("3. The RMS is 5 / sqrt(2) for both: x / RMS keeps the sign.\n");
+    printf("3. The RMS is 5 / sqrt(2), as for (3, 4): x / RMS keeps the sign.\n");
     one_row(1, (const double[]){ -3, 4 }, 2, (const double[]){ 1, 0 }, y, dx), row("RMSNorm of (-3, 4)", y, 2);
     printf("4. If the mean of the row is 0, var is the mean of x^2.\n");
     one_row(0, (const double[]){ -3, 1, 2 }, 3, (const double[]){ 1, 0, 0 }, y, dx), row("LayerNorm of (-3, 1, 2)", y, 3);
     one_row(1, (const double[]){ -3, 1, 2 }, 3, (const double[]){ 1, 0, 0 }, y, dx), row("RMSNorm of (-3, 1, 2)", y, 3);
-    printf("5. RMSNorm makes it 1 or -1, for any x but 0; LayerNorm makes it 0.\n");
+    printf("5. RMSNorm makes it nearly 1 or -1, for any x far from 0; LayerNorm makes it 0, because x - mean is 0.\n");
     one_row(1, (const double[]){ 7 }, 1, (const double[]){ 1 }, y, dx), row("RMSNorm of (7): y, dx", (double[]){ y[0], dx[0] }, 2);
     printf("Try 1. With 4 groups, GroupNorm has the picture of InstanceNorm: each group has one channel.\n");
-    printf("Try 2. InstanceNorm takes each mean over one value, so xhat is 0. RMSNorm refuses: it was made for rows of [4, 2].\n");
+    printf("Try 2. InstanceNorm takes each mean over one value, so x - mean is 0, and xhat is 0, too: gradus defines 1 / sqrt(0) as 0.\n"
+           "  RMSNorm refuses: it was made for rows of [4, 2].\n");
     printf("Try 3. The y of LayerNorm. A row whose mean is 0 has the same RMS as deviation.\n");
 }
 

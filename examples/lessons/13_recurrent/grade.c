@@ -21,6 +21,8 @@ double my_backward(const unit *p, int T, const double *x, const double *h, const
     M(last_step_missing, "Your loop stops before step T. The steps are 1 .. T, so that h[T] is the last state.") \
     M(weights_exchanged, "You multiply the state by u and x by w. It is the reverse: w h[t-1] + u x[t].") \
     M(input_early, "Step t reads x[t-1]. It reads x[t]: x[0] is not used.") \
+    M(state_missing, "Your sum lacks w h[t-1]: h[t] = tanh(w h[t-1] + u x[t] + b).") \
+    M(w_missing, "Your sum has h[t-1] without w: h[t] = tanh(w h[t-1] + u x[t] + b).") \
     M(u_missing, "Your sum has x[t] without u: h[t] = tanh(w h[t-1] + u x[t] + b).") \
     M(b_outside, "Your b stands outside of the tanh. The tanh takes the whole sum: h[t] = tanh(w h[t-1] + u x[t] + b).") \
     M(input_outside, "Your tanh takes w h[t-1] alone. It takes the whole sum: h[t] = tanh(w h[t-1] + u x[t] + b).")
@@ -97,16 +99,18 @@ typedef struct {
     double h0, x[MOST], dy[MOST], dx_before[MOST];
 } problem;
 
+static const double UNWRITTEN = 0.53; /* what a step finds that reads a state which no step has written */
+
 static void formula_h(unsigned m, const void *data, double *h)
 {
     const problem *q = data;
     h[0] = q->h0;
     for (int t = 1; t <= q->T; t++) {
-        const double state = m & own_state ? 0 : m & state_not_carried ? h[0] : h[t - 1], input = q->x[m & input_early ? t - 1 : t];
-        const double w = m & weights_exchanged ? q->p.u : q->p.w, u = m & u_missing ? 1 : m & weights_exchanged ? q->p.w : q->p.u;
+        const double state = m & state_missing ? 0 : m & own_state ? UNWRITTEN : m & state_not_carried ? h[0] : h[t - 1], input = q->x[m & input_early ? t - 1 : t];
+        const double w = m & w_missing ? 1 : m & weights_exchanged ? q->p.u : q->p.w, u = m & u_missing ? 1 : m & weights_exchanged ? q->p.w : q->p.u;
         const double b = m & bias_missing ? 0 : q->p.b, outside = (m & input_outside ? u * input + b : 0) + (m & b_outside ? b : 0);
         const double a = w * state + (m & input_outside ? 0 : u * input + (m & b_outside ? 0 : b));
-        h[t] = m & last_step_missing && t == q->T ? 0 : (m & tanh_missing ? a : tanh(a)) + outside;
+        h[t] = m & last_step_missing && t == q->T ? UNWRITTEN : (m & tanh_missing ? a : tanh(a)) + outside;
     }
 }
 
@@ -184,6 +188,7 @@ static numbers run(const problem *q, bool back)
     numbers r = { 0 };
     problem copy = *q;
     double states[MOST + 1] = { FRONT, q->h0 }, *h = states + 1, right[MOST] = { 0 };
+    for (int t = 1; t < MOST; t++) h[t] = UNWRITTEN;
     my_forward(&copy.p, q->T, copy.x, h), memcpy(r.h, h, sizeof r.h);
     if (h[0] != q->h0) grader_stop("begins_at_0", "You write into h[0]. It is there: your loop begins with t = 1.");
     if (back) {
@@ -280,7 +285,9 @@ int main(int argc, char **argv)
 
     grader_step("forward");
     const numbers small = run(&worked, false), whole = run(&general, false);
-    if (grader_same(whole.h + 1, (double[MOST]){ 0 }, (size_t)general.T))
+    bool begun = false;
+    for (int t = 1; t <= general.T; t++) begun |= whole.h[t] != UNWRITTEN;
+    if (!begun)
         grader_stop("not_begun", "my_forward writes nothing yet. Begin at TODO 1 in exercise.c: a loop of one line.");
     judge(forward, "h", formula_h, of_h, whole.h, (size_t)general.T + 1, NULL, small.h, 3);
 

@@ -52,8 +52,8 @@ void my_step_backward(int H, bool norm, const double *a, const double *c_prev, c
     M(candidate_slope_not_squared, "Your slope of g is 1 - g. g is a tanh: its slope is 1 - g^2.") \
     M(da_o_with_c, "Your da_o contains c. o multiplies tanh(c), so the gradient of o is dh * tanh(c).") \
     M(gate_slopes_missing, \
-      "You stop at the gates. The gradients of i, f and o go through a sigmoid to a_i, a_f and a_o: multiply each by i (1 - i), and\n" \
-      "so on.") \
+      "You stop at a gate. The gradient of o goes through a sigmoid to a_o: multiply it by o (1 - o), and in the same way those of i\n" \
+      "and f.") \
     M(slope_at_a, \
       "Your slope of a gate is a (1 - a). It is i (1 - i) with the value of the gate, i = sigmoid(a), and the same for f and o.") \
     M(backward_candidate_sigmoid, "Your backward computes g with sigmoid. In forward it is a tanh: g = tanh(a_g).") \
@@ -243,7 +243,7 @@ static void run(const problem *p, double *forward, double *back)
         grader_stop("input_changed", "Your code writes into a, c_prev, dh or dc_later. It only reads them.");
 }
 
-static const char by_hand[] = "1 unit, a = (1, 1, 1, 1), c_prev = 1, no norm";
+static const char by_hand[] = "1 unit, a = (1, 1, 1, 1), c_prev = 1, dh = 1, dc_later = 0, no norm";
 
 static void judge_forward(const problem *p, unsigned among)
 {

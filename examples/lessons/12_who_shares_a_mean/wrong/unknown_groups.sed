@@ -1,2 +1,2 @@
-# Numbers from the back.
-s/case GR_NORM_INSTANCE: return n \* C + c/case GR_NORM_INSTANCE: return (n + 1) * C - c - 1/
+# Three channels share a mean.
+s/case GR_NORM_INSTANCE: return n \* C + c/case GR_NORM_INSTANCE: return (n * C + c) \/ 3/

@@ -1,0 +1,2 @@
+# A float.
+s/GR_F64/GR_F32/
