@@ -40,6 +40,10 @@ TEST(sums_over_a_million_values_are_accurate)
 /* A matrix product is not as accurate as a product of vectors: it adds 2048 products to one number. As one chain it would be off by 1.2e-5, where it is 3.7e-7. */
 TEST(a_product_of_matrices_cuts_a_long_k)
 {
+#ifdef GR_OPENBLAS
+    puts("not run: the error of a long sum, OpenBLAS does not promise that of gr_matmul");
+    return;
+#endif
     enum { ROWS = 16, K = N / ROWS };
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_rand(t, GR_SHAPE(ROWS, K), 0, 1, "x"), *y = gr_rand(t, GR_SHAPE(ROWS, K), 0, 1, "y");

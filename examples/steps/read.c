@@ -75,8 +75,7 @@ static int number(reader *r, double sign)
 {
     char *end;
     const double v = strtod(r->at, &end);
-    if (end == r->at || memchr(r->at, 'x', (size_t)(end - r->at)) || memchr(r->at, 'X', (size_t)(end - r->at)))
-        return refuse(r, "a number is decimal, as in 0.25 or 1e-3");
+    if (end == r->at || (r->at[0] == '0' && strchr("xX", r->at[1]) && r->at[1])) return refuse(r, "a number is decimal, as in 0.25 or 1e-3");
     if (!(fabs(v) <= 1e6)) return refuse(r, "a number must be from -1e6 to 1e6");
     r->at = end;
     return add(r, (steps_value){ .in = { -1, -1 }, .value = sign * v });

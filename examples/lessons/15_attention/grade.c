@@ -292,13 +292,12 @@ static numbers run(const problem *a, bool back)
 static const double worked_q[] = { 0, 0, 1, 0 }, worked_k[] = { 1, 0, 1, 2 }, worked_v[] = { 2, 0, 6, 0 }, worked_dy[] = { 0, 0, 1, 0 };
 static const problem worked = { 2, 2, worked_q, worked_k, worked_v, worked_dy, NULL };
 #define BY_HAND "q = (0, 0), (1, 0); k = (1, 0), (1, 2); v = (2, 0), (6, 0); dy = (0, 0), (1, 0)"
-#define OF_BACK ": rows 0 and 1 are dq, 2 and 3 dk, 4 and 5 dv"
 
 static void judge(const grader_mistake *known, const char *const *alone, const char *name, const char *of, grader_formula *f,
                   unsigned among, size_t N, const double *got, const double *before, size_t small_rows, const double *small)
 {
     const grader_result whole = { name, of, f, &general, among, before ? 3 * TOKENS : TOKENS, N, got, before, .alone = alone };
-    const grader_result example = { name, before ? BY_HAND OF_BACK : BY_HAND, f, &worked, among, small_rows, 2, small, NULL };
+    const grader_result example = { name, before ? BY_HAND ": rows 0 and 1 are dq, 2 and 3 dk, 4 and 5 dv" : BY_HAND, f, &worked, among, small_rows, 2, small, NULL };
     grader_judge(known, &whole, &example);
 }
 
