@@ -11,8 +11,7 @@ gr_tensor *my_batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *
 
 /* ---- The known mistakes ---- */
 
-#define MISTAKES(M) \
-    /* forward */ \
+#define FORWARD(M) \
     M(layer_norm, "Your mean and variance are those of a row: that is LayerNorm. BatchNorm takes each column, over all rows.") \
     M(one_mean, "You use one mean and one variance for all columns. Each column has its own. Do the sums start at 0 for each column?") \
     M(variance_unbiased, "You normalize by the unbiased variance. The batch is normalized by the biased one: divide by rows.") \
@@ -32,8 +31,10 @@ gr_tensor *my_batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *
     M(running_deviation, "Your running variance takes in a standard deviation. Give it the variance; the root comes after the average.") \
     M(running_with_eps, "Your running variance takes in var + eps. eps is added when the root is taken, in each mode; not here.") \
     /* evaluation */ \
-    M(corrected_again, "You multiply the running variance by rows / (rows - 1) in evaluation. It is unbiased already.") \
-    /* dbeta and dgamma */ \
+    M(corrected_again, "You multiply the running variance by rows / (rows - 1) in evaluation. It is unbiased already.")
+
+/* backward: dbeta and dgamma */
+#define MISTAKES(M) \
     M(row_assigned, "You write = where += is needed. Each row adds its part, and the gradient was not 0 before.") \
     M(assigned, "You write = where += is needed. This input has another use here, and that part of its gradient was there before yours.") \
     M(dgamma_without_xhat, "Your dgamma is the sum of dy. gamma multiplies xhat: dgamma is the sum over rows of dy * xhat.") \
@@ -48,17 +49,19 @@ gr_tensor *my_batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *
     M(variance_term_missing, "Your dx lacks the variance term: subtract xhat * mean(g * xhat).") \
     M(means_of_a_row, "Your mean(g) and mean(g * xhat) are those of a row. The statistics are a column's, and so are these means.") \
     M(sums_not_divided, "You use the sums of g and of g * xhat. Both are means over the rows: divide by their number.") \
+    M(means_unbiased, "You divide the sums of g and of g * xhat by rows - 1. Both are means over the rows: divide by rows.") \
     M(gamma_missing_in_g, "Your dx starts from dy. It starts from the gradient of xhat: g = gamma * dy, inside both means as well.") \
     M(gamma_missing_in_means, "Your two means are those of dy and dy * xhat. g is gamma * dy: gamma belongs inside them, too.") \
     M(rstd_missing, "Your dx lacks the factor rstd. xhat is (x - mean) * rstd, so all three terms are multiplied by rstd.") \
     M(three_terms_in_evaluation, "You subtract the means in evaluation too. Mean and variance are constants there: dx is rstd * g.")
 
+GRADER_MISTAKES_OF(forward, FORWARD);
 GRADER_MISTAKES(MISTAKES);
 
 static const unsigned of_statistics = layer_norm | one_mean | variance_unbiased | eps_outside_root | eps_missing | root_missing,
                       of_y = running_biased - 1, of_running = corrected_again - running_biased,
                       of_evaluation = of_statistics | other_mode | corrected_again, of_dbeta = row_assigned | assigned,
-                      of_dgamma = statistics_constant - row_assigned, of_dx = (three_terms_in_evaluation - statistics_constant) | assigned,
+                      of_dgamma = statistics_constant - 1, of_dx = (three_terms_in_evaluation - statistics_constant) | assigned,
                       of_dx_in_evaluation = gamma_missing_in_g | assigned | rstd_missing | three_terms_in_evaluation;
 
 /* ---- The formula, with a switch for each ---- */
@@ -170,7 +173,8 @@ static void formula_dx(unsigned m, const void *data, double *dx)
             const double part = m & gamma_missing_in_means ? p->dy[j] : g[j];
             mean_g += part, mean_gx += part * xhat[j];
         }
-        if (!(m & sums_not_divided)) mean_g /= (double)count, mean_gx /= (double)count;
+        const double by = m & sums_not_divided ? 1 : (double)(m & means_unbiased ? count - 1 : count);
+        mean_g /= by, mean_gx /= by;
         const bool constant = p->training ? m & statistics_constant : !(m & three_terms_in_evaluation);
         if (m & mean_term_missing || constant) mean_g = 0;
         if (m & variance_term_missing || constant) mean_gx = 0;
@@ -234,7 +238,7 @@ static const char *const of_train = "4 rows of 3 values, training (train in grad
                          *const of_worked = "the column (1, 2, 4), gamma = 1, beta = 0, eps = 0, momentum = 0.1, dy = (1, 0, 0); running mean 0, variance 1",
                          *const of_evaluated = "the column (1, 2, 4), gamma = 1, beta = 0, eps = 0, dy = (1, 0, 0); running mean 7/30, variance 34/30";
 
-static void judge(const char *name, grader_formula *f, unsigned among, bool training, const double *got, size_t rows, size_t n,
+static void judge(const grader_mistake *known, const char *name, grader_formula *f, unsigned among, bool training, const double *got, size_t rows, size_t n,
                   const double *small, size_t small_n, const double *before)
 {
     const grader_result general = { name,  training ? of_train : "4 rows of 3 values, evaluation (evaluate in grade.c)",
@@ -243,7 +247,7 @@ static void judge(const char *name, grader_formula *f, unsigned among, bool trai
                                     n,     got,
                                     before },
                         by_hand = { name, training ? of_worked : of_evaluated, f, training ? &worked : &worked_evaluate, among, 1, small_n, small, NULL };
-    grader_judge(list, &general, &by_hand);
+    grader_judge(known, &general, &by_hand);
 }
 
 static void judge_running(const double *got, const double *small)
@@ -257,9 +261,9 @@ static void judge_running(const double *got, const double *small)
     if (grader_same(got, without, 2 * C)) {
         grader_failed(), formula_running(0, &worked, right);
         printf("      the running variance, for %s\n", of_worked), grader_row("yours", small + 1, 1), grader_row("right", right + 1, 1);
-        grader_stop_mistakes(list, precedence);
+        grader_stop_mistakes(forward, precedence);
     }
-    grader_judge_each(list, &general, &by_hand, names);
+    grader_judge_each(forward, &general, &by_hand, names);
 }
 
 static gr_tensor *checked(gr_tape *t, gr_tensor *const *in, void *argument)
@@ -286,7 +290,7 @@ static void check_forward(void)
     if (grader_same(whole.y, (double[LEN]){ 0 }, LEN))
         grader_stop("not_begun", "y is still 0 everywhere. Begin at TODO 1 in exercise.c: forward in training.");
     if (exchanged(whole.y)) grader_stop("index_exchanged", "You use the index r + c * rows. x is [rows, C]: its values are x[r * C + c].");
-    judge("y", formula_y, of_y, true, whole.y, R, C, small.y, 3, NULL);
+    judge(forward, "y", formula_y, of_y, true, whole.y, R, C, small.y, 3, NULL);
     grader_step("the running statistics after a batch");
     double before[2 * C];
     memcpy(before, mean_, sizeof mean_), memcpy(before + C, var_, sizeof var_);
@@ -299,7 +303,7 @@ static void check_forward(void)
         grader_stop("moved_in_evaluation",
                     "You move the running statistics in evaluation. Then an evaluation changes the network, and the next one differs.");
     if (grader_same(later.y, (double[LEN]){ 0 }, LEN)) grader_stop("evaluation_not_begun", "y is 0 in evaluation. Go on at TODO 2.");
-    judge("y", formula_y, of_evaluation, false, later.y, R, C, small_later.y, 3, NULL);
+    judge(forward, "y", formula_y, of_evaluation, false, later.y, R, C, small_later.y, 3, NULL);
 }
 
 static void check_backward(void)
@@ -309,28 +313,28 @@ static void check_backward(void)
                   later = run(&evaluate, ALL);
     if (grader_same(whole.dx, other_x, LEN) && grader_same(whole.dgamma, other_gamma, C) && grader_same(whole.dbeta, other_beta, C))
         grader_stop("half_done", "Forward is right. Backward adds nothing yet: go on at TODO 3, about twelve lines.");
-    judge("dbeta", formula_dbeta, of_dbeta, true, whole.dbeta, 1, C, small.dbeta, 1, other_beta);
+    judge(list, "dbeta", formula_dbeta, of_dbeta, true, whole.dbeta, 1, C, small.dbeta, 1, other_beta);
     grader_step("backward: dgamma");
     if (grader_same(whole.dgamma, other_gamma, C))
         grader_stop("statistics_not_kept",
                     "Your dgamma is 0. It needs xhat, and backward finds xhat from s.mean[c] and s.rstd[c]: does forward keep both?");
-    judge("dgamma", formula_dgamma, of_dgamma, true, whole.dgamma, 1, C, small.dgamma, 1, other_gamma);
+    judge(list, "dgamma", formula_dgamma, of_dgamma, true, whole.dgamma, 1, C, small.dgamma, 1, other_gamma);
     grader_step("backward: dx in training");
-    judge("dx", formula_dx, of_dx, true, whole.dx, R, C, small.dx, 3, other_x);
+    judge(list, "dx", formula_dx, of_dx, true, whole.dx, R, C, small.dx, 3, other_x);
     grader_step("backward in evaluation");
     if (grader_same(later.dx, other_x, LEN))
         grader_stop("no_gradient_in_evaluation",
                     "Your dx is 0 in evaluation. The statistics are constants there, but y still depends on x: dx is rstd * g.\n"
                     "If you have that: forward must keep s.mean and s.rstd in evaluation, too.");
-    judge("dgamma", formula_dgamma, of_dgamma, false, later.dgamma, 1, C, small_later.dgamma, 1, other_gamma);
-    judge("dx", formula_dx, of_dx_in_evaluation, false, later.dx, R, C, small_later.dx, 3, other_x);
+    judge(list, "dgamma", formula_dgamma, of_dgamma, false, later.dgamma, 1, C, small_later.dgamma, 1, other_gamma);
+    judge(list, "dx", formula_dx, of_dx_in_evaluation, false, later.dx, R, C, small_later.dx, 3, other_x);
 }
 
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "--ambiguous"))
-        return grader_ambiguous(list, formula_y, &train, of_y, LEN) + grader_ambiguous(list, formula_running, &train, of_running, 2 * C) +
-               grader_ambiguous(list, formula_y, &evaluate, other_mode | corrected_again | eps_missing, LEN) +
+        return grader_ambiguous(forward, formula_y, &train, of_y, LEN) + grader_ambiguous(forward, formula_running, &train, of_running, 2 * C) +
+               grader_ambiguous(forward, formula_y, &evaluate, other_mode | corrected_again | eps_missing, LEN) +
                grader_ambiguous(list, formula_dbeta, &train, of_dbeta, C) + grader_ambiguous(list, formula_dgamma, &train, of_dgamma, C) +
                grader_ambiguous(list, formula_dx, &train, of_dx, LEN) +
                grader_ambiguous(list, formula_dx, &evaluate, of_dx_in_evaluation, LEN);

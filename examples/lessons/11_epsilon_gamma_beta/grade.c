@@ -47,6 +47,7 @@ void my_fold(size_t out, size_t in, double *w, double *b, const double *gamma, c
     M(beta_added, "You add beta[o] to b[o]. beta goes through the weights: b[o] gets the sum over i of w[o * in + i] * beta[i].") \
     M(beta_unweighted, \
       "You add the sum of beta[i] to b[o]. Each beta[i] goes through its weight: the sum is over w[o * in + i] * beta[i].") \
+    M(beta_of_outputs, "You use beta[o]. beta belongs to the values of the row, the inputs of the layer: beta[i].") \
     M(index_exchanged, "You use w[i * out + o]. w is [out, in]: weight i of output o is w[o * in + i].") \
     M(gamma_divided, \
       "You divide w by gamma. The layer now gets xhat in place of gamma * xhat, so the weight must do gamma's work: multiply.")
@@ -124,7 +125,7 @@ static void formula_fold(unsigned m, const void *data, double *answer)
             const double w = w0[at], g = gamma_[m & gamma_of_outputs ? o : i];
             const double scaled = m & weights_forgotten ? w : m & gamma_divided ? w / g : w * g;
             answer[at / IN * (IN + 1) + at % IN] = scaled;
-            if (!(m & (bias_forgotten | beta_added))) b += (m & beta_unweighted ? 1 : m & scaled_first ? scaled : w) * beta_[i];
+            if (!(m & (bias_forgotten | beta_added))) b += (m & beta_unweighted ? 1 : m & scaled_first ? scaled : w) * beta_[m & beta_of_outputs ? o : i];
         }
         answer[o * (IN + 1) + IN] = m & beta_added ? b + beta_[o] : b;
     }

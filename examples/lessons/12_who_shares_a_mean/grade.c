@@ -66,6 +66,7 @@ gr_tensor *my_rms_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, double eps);
     M(sums_not_divided, "You use the sum of g * xhat. It is a mean: divide by N.") \
     M(rstd_missing, "Your dx lacks the factor 1 / RMS. xhat is x / RMS, so both terms of dx carry it.") \
     M(gamma_missing_in_mean, "Your mean is that of dy * xhat. It contains g = gamma * dy, as the first term does.") \
+    M(gamma_in_front, "You multiply the whole bracket by gamma_j. The mean needs the gamma of each value i: gamma belongs into g.") \
     M(gamma_missing_in_first, "Your first term is dy / RMS. It is g / RMS with g = gamma * dy, as in the mean.") \
     M(gamma_missing_in_g, "Your dx starts from dy. It starts from the gradient of xhat: g = gamma * dy, inside the mean as well.") \
     M(dx_assigned, "You write dx[..] = .. where += is needed. x has another use here, and its gradient was already in dx.")
@@ -172,7 +173,7 @@ static void formula_dx(unsigned m, const void *data, double *dx)
         double unused, rstd, mean_g = 0, mean_gx = 0;
         statistics(0, p, r, &unused, &rstd);
         for (size_t i = 0; i < p->n; i++) {
-            const double g = (m & (gamma_missing_in_g | gamma_missing_in_mean) ? 1 : p->gamma[i]) * dy[i];
+            const double g = (m & (gamma_missing_in_g | gamma_in_front | gamma_missing_in_mean) ? 1 : p->gamma[i]) * dy[i];
             const double xhat = m & xhat_missing_in_mean ? 1 : x[i] * (m & xhat_not_scaled ? 1 : rstd);
             mean_g += g / count, mean_gx += g * xhat / count;
         }
@@ -181,9 +182,9 @@ static void formula_dx(unsigned m, const void *data, double *dx)
         if (m & second_term_sign) mean_gx = -mean_gx;
         for (size_t i = 0; i < p->n; i++) {
             const size_t at = r * p->n + i;
-            const double g = (m & (gamma_missing_in_g | gamma_missing_in_first) ? 1 : p->gamma[i]) * dy[i];
+            const double g = (m & (gamma_missing_in_g | gamma_in_front | gamma_missing_in_first) ? 1 : p->gamma[i]) * dy[i];
             const double xhat = m & xhat_missing ? 1 : x[i] * (m & (xhat_not_scaled | second_term_too_large) ? 1 : rstd);
-            const double dx_i = (m & rstd_missing ? 1 : rstd) * (g - mean_g - xhat * mean_gx);
+            const double dx_i = (m & gamma_in_front ? p->gamma[i] : 1) * (m & rstd_missing ? 1 : rstd) * (g - mean_g - xhat * mean_gx);
             dx[at] = (p->other && !(m & dx_assigned) ? other_x[at] : 0) + dx_i;
         }
     }

@@ -46,6 +46,8 @@ double my_backward(const unit *p, int T, const double *x, const double *h, const
       "Your slope is 1 - h[t-1]^2. It is that of this step's tanh, whose value is h[t]: 1 - h[t]^2. You can see it with T = 1\n" \
       "and h[0] = 0: a nudge of b moves h[1] by less than the nudge.") \
     M(slope_not_squared, "Your slope is 1 - h[t]. The slope of tanh is 1 - h[t]^2.") \
+    M(slope_of_the_state, \
+      "Your slope is 1 - tanh(h[t])^2. h[t] is the tanh already: its slope is 1 - h[t]^2.") \
     M(slope_on_later_part, "Your slope multiplies dh alone. It multiplies the whole gradient of h[t]: (dy[t] + dh) * (1 - h[t]^2).") \
     M(slope_on_dy, "Your slope multiplies dy[t] alone. It multiplies the whole gradient of h[t]: (dy[t] + dh) * (1 - h[t]^2).") \
     M(slope_without_parentheses, \
@@ -119,7 +121,7 @@ static const double FRONT = 0.37; /* what a loop that goes down to step 0 finds 
 /* The gradient of what is inside the tanh, from the part of dy[t], that of the later steps, and the state. */
 static double inside(unsigned m, double dy, double later, double at)
 {
-    const double slope = m & slope_missing ? 1 : m & slope_not_squared ? 1 - at : 1 - at * at;
+    const double y = m & slope_of_the_state ? tanh(at) : at, slope = m & slope_missing ? 1 : 1 - y * (m & slope_not_squared ? 1 : y);
     if (m & slope_on_later_part) return dy + later * slope;
     if (m & slope_on_dy) return dy * slope + later;
     if (m & slope_without_parentheses) return dy + later - at * at;

@@ -42,6 +42,8 @@ void my_step_backward(int H, bool norm, const double *a, const double *c_prev, c
     M(later_missing, "Your dc lacks dc_later. c has two uses, h of this step and the cell of the next: add both parts.") \
     M(tanh_slope_missing, "The gradient passes from h to c through a tanh. Multiply dh * o by its slope, 1 - tanh(c)^2.") \
     M(tanh_slope_not_squared, "Your slope of the tanh is 1 - tanh(c). It is 1 - tanh(c)^2.") \
+    M(tanh_slope_of_h, "Your slope is 1 - h^2. h is o tanh(c), and the tanh alone has the slope: 1 - tanh(c)^2.") \
+    M(tanh_slope_of_cell, "Your slope is 1 - c^2. The slope of a tanh is 1 - y^2 with its value y: 1 - tanh(c)^2.") \
     M(o_missing, "Your dc lacks o. h is o tanh(c), so h moves by o times what tanh(c) moves: dh * o * (1 - tanh(c)^2).") \
     M(later_through_tanh, "You add dc_later to dh. It is a gradient of c, not of h, and passes neither o nor the tanh: dc = dc_later + " \
                           "dh * o * (1 - tanh(c)^2).") \
@@ -177,9 +179,10 @@ static void formula_backward(unsigned m, const void *data, double *answer)
     for (int j = 0; j < H; j++) {
         double i, f, g, o;
         gates(0, p, j, &i, &f, &g, &o);
-        const double slope = tanh(m & tanh_of_raw_cell ? c[j] : n[j]), later = m & later_missing ? 0 : p->dc_later[j];
+        const double at = m & tanh_of_raw_cell ? c[j] : n[j], later = m & later_missing ? 0 : p->dc_later[j];
+        const double y = m & tanh_slope_of_cell ? at : (m & tanh_slope_of_h ? o : 1) * tanh(at);
         dn[j] = (m & dc_without_dh ? 1 : p->dh[j] + (m & later_through_tanh ? later : 0)) * (m & o_missing ? 1 : o) *
-                (m & tanh_slope_missing ? 1 : 1 - slope * (m & tanh_slope_not_squared ? 1 : slope));
+                (m & tanh_slope_missing ? 1 : 1 - y * (m & tanh_slope_not_squared ? 1 : y));
         if (p->norm && m & later_through_norm) dn[j] += later;
     }
     memcpy(dc, dn, (size_t)H * sizeof *dc);

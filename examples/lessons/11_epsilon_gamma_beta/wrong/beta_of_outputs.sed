@@ -1,0 +1,2 @@
+# The wrong index.
+s/\* beta\[i\]/* beta[o]/

@@ -1,0 +1,2 @@
+# The index of the other row.
+s/ds \* k\[j \* d + c\]/ds * k[i * d + c]/
