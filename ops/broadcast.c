@@ -2,7 +2,7 @@
 #include "ops/broadcast.h"
 #include "core/kernel.h"
 
-enum { PIECE = 1024, BLOCK = 64, LEVELS = 4, COLUMNS = 128 };
+enum { PIECE = 1024, BLOCK = 64, LEVELS = 4, COLUMNS = 512 };
 
 /* Long sums stay accurate when no accumulator takes more than BLOCK terms. So BLOCK sums of a level make one sum of the next level, as the digits
  * of a counter carry. sum[level] has width values; sum[0] is now number `count` of its level. */
@@ -41,7 +41,10 @@ KERNEL(void, sum_columns, gr_real *restrict y, const gr_real *restrict x, size_t
     for (size_t count = 1; n; count++) {
         const size_t m = n < BLOCK ? n : BLOCK;
         for (size_t i = 0; i < columns; i++) sum[i] = x[i];
-        for (size_t r = 1; r < m; r++)
+        size_t r = 1;
+        for (const gr_real *a = x + stride; r + 3 <= m; r += 3, a += 3 * stride) /* three rows at a time: a sum is loaded and stored less often */
+            for (size_t i = 0; i < columns; i++) sum[i] = ((sum[i] + a[i]) + a[stride + i]) + a[2 * stride + i];
+        for (; r < m; r++)
             for (size_t i = 0; i < columns; i++) sum[i] += x[r * stride + i];
         x += m * stride, n -= m;
         carry(sum, columns, count);
@@ -194,11 +197,10 @@ enum { PARTS = 2048, LONGEST = BLOCK * PIECE, HIGHEST = BLOCK * BLOCK };
 
 typedef struct { const sum_call *c; const gr_real *x; size_t n, m; gr_real *part; } part_call; /* each part is n rows of m columns, or n values */
 
-static void part_task(void *argument, size_t k, int thread)
+static void part_task(void *argument, size_t k, int thread UNUSED)
 {
     const part_call *p = argument;
     gr_real *y = memset(p->part + k * p->m, 0, p->m * sizeof *y);
-    (void)thread;
     if (p->c->columns) sum_columns[p->c->isa](y, p->x + k * p->n * p->m, p->n, p->m, p->m);
     else sum_rows[p->c->isa](y, p->x + k * p->n, 1, p->n);
 }
@@ -228,15 +230,15 @@ static void sum_in_parts(gr_tape *t, const sum_call *c)
 
 void gr__runs_sum(gr_tape *t, const gr__runs *r, const gr_real *large, gr_real *small)
 {
-    sum_call c = { .outer = *r, .large = large, .small = small, .isa = gr_isa(t), .n = 1, .width = 1 };
+    sum_call c = { .outer = *r, .large = large, .small = small, .isa = gr_isa(t), .columns = r->n && r->kept[r->n - 1], .n = 1, .width = 1 };
     c.outer.n = r->n > 2 ? r->n - 2 : 0;
-    c.columns = r->n && r->kept[r->n - 1];
     for (int k = c.outer.n; k < r->n; k++) *(r->kept[k] ? &c.width : &c.n) = r->size[k];
     c.lacking = gr__runs_count(&c.outer, false);
     const size_t keeping = gr__runs_count(&c.outer, true), each = c.lacking * c.n; /* each: elements behind one output */
     if (!each || !keeping || !c.width) return;
-    c.tile = c.columns ? COLUMNS : each < CHUNK ? CHUNK / each : 1;
-    if (c.tile > c.width) c.tile = c.width;
+    /* Columns: the wider a tile, the longer the pieces of memory that it reads; but two threads shall have work. */
+    c.tile = !c.columns ? (each < CHUNK ? CHUNK / each : 1) : c.width >= 2 * COLUMNS ? COLUMNS : (c.width + 1) / 2;
+    if (c.tile > c.width || (c.columns && c.width <= COLUMNS / 2)) c.tile = c.width;
     c.tiles = gr_chunks(c.width, c.tile);
     const size_t units = keeping * c.tiles, to_a_chunk = each * c.tile < CHUNK ? CHUNK / (each * c.tile) : 1;
     if (units == 1 && c.lacking == 1 && c.n >= (size_t)2 * (c.columns ? HIGHEST : LONGEST)) {

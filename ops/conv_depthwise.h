@@ -18,14 +18,13 @@ typedef struct { gr_tape *t; const gr__conv_plan *p; const gr__conv_pass *c; int
 INLINE size_t depth_lanes(ptrdiff_t n) { return n < 0 ? 0 : n < R_WIDTH ? (size_t)n : R_WIDTH; }
 
 /* It is a gr_task: image number `plane`. */
-KERNEL(void, conv_depth, void *argument, size_t plane, int thread)
+KERNEL(void, conv_depth, void *argument, size_t plane, int thread UNUSED)
 {
     const conv_call call = *(const conv_call *)argument;
     const size_t back = call.c->back, *const from = back ? call.p->out : call.p->H, *const to = back ? call.p->H : call.p->out, g = plane % call.p->G;
     const ptrdiff_t H = (ptrdiff_t)from[0], W = (ptrdiff_t)from[1], last = (ptrdiff_t)to[0], wide = (ptrdiff_t)to[1], step = back ? -1 : 1;
     r_vec sum[DEPTH_ROWS], weight[9];
     r_mask inside[3];
-    (void)thread;
     UNROLL for (int e = 0; e < 9; e++) weight[e] = v_set(call.c->weight[9 * g + (size_t)e]);
     for (ptrdiff_t i = 0; i < last; i += DEPTH_ROWS)
         for (ptrdiff_t j = 0; j < wide; j += R_WIDTH) {
