@@ -24,7 +24,7 @@ KERNEL(void, sum_rows, gr_real *restrict y, const gr_real *restrict x, size_t ro
         for (size_t at = 0, count = 1; at < n; at += PIECE, count++) {
             const gr_real *const a = x + at, *const b = a + other;
             const size_t m = n - at < PIECE ? n - at : PIECE;
-            if (other) SUM2(i, m, sum[0][0], a[i], sum[0][1], b[i]);
+            if (other) SUM2_FETCH(a, 2 * n, i, m, sum[0][0], a[i], sum[0][1], b[i]);
             else sum[0][0] = SUM(i, m, a[i]);
             carry(sum[0], 2, count);
         }
