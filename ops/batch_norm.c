@@ -86,12 +86,11 @@ static bool batch_norm_check(gr_tape *t, const gr_tensor *x, int *axis, const gr
     *s = (gr__norm_groups){ .P = 1, .R = 1, .K = x->dim[*axis], .I = 1, .groups = x->dim[*axis], .of_groups = x->dim[*axis], .per_group = 1 };
     for (int i = 0; i < x->rank; i++)
         if (i != *axis) *(i < *axis ? &s->R : &s->I) *= x->dim[i];
-    const size_t C = s->K;
-    if (!gr__norm_check_pair(t, &batch_norm_op, x, "gamma and beta", gamma, beta, C)) return false;
+    if (!gr__norm_check_pair(t, &batch_norm_op, x, "gamma and beta", gamma, beta, s->K)) return false;
     if (!o->running_mean != !o->running_var)
         return gr_fail(t, &batch_norm_op, "running_mean and running_var go together; got %s and %s", gr_shape_text(t, o->running_mean),
                        gr_shape_text(t, o->running_var));
-    if (!gr__norm_check_pair(t, &batch_norm_op, x, "running_mean and running_var", o->running_mean, o->running_var, C)) return false;
+    if (!gr__norm_check_pair(t, &batch_norm_op, x, "running_mean and running_var", o->running_mean, o->running_var, s->K)) return false;
     if (!gr__norm_check_momentum(t, &batch_norm_op, o->momentum)) return false;
     if (o->cumulative && o->running_mean && !o->batches)
         return gr_fail(t, &batch_norm_op, "cumulative is the average over all batches, so batches must count them; got NULL");
@@ -129,8 +128,10 @@ gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, g
         return NULL;
     if (!batch_norm_check(t, x, &axis, gamma, beta, &o, &s)) return NULL;
     if (!batch_norm_check_lengths(t, x, o.lengths, axis, &L) || !batch_norm_check_mask(t, x, o.mask, axis)) return NULL;
-    if (!batch_norm_real_runs(t, &s, &o, L)) return NULL;
     s.fixed = o.running_mean && !gr_tape_training(t);
+    /* constants: each channel of each sample can be a group of its own, so that x is read in its order */
+    if (s.fixed && s.I > 1 && !o.lengths && !o.mask) s.groups *= s.R, s.P = s.R, s.R = 1;
+    if (!batch_norm_real_runs(t, &s, &o, L)) return NULL;
     if (x->len && s.count < 2 && !s.fixed)
         return gr_fail(t, op, "x is %s, and the variance of a channel needs 2 real values or more; got %zu: leave out the last, smaller batch, or "
                        "normalize by gr_layer_norm", gr_shape_text(t, x), s.count);
@@ -138,8 +139,8 @@ gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, g
     s.stat = gr_save_reals(t, GR__NORM_STATS * s.groups), s.gamma = gamma ? gamma->data : NULL, s.beta = beta ? beta->data : NULL;
     gr_tensor *y = o.lengths || o.mask ? gr_zeros(t, gr_shape_of(x)) : gr__empty(t, &batch_norm_op, gr_shape_of(x));
     if (!y || !s.stat) return NULL;
-    for (size_t c = 0, C = s.groups; s.fixed && c < C; c++)
-        s.stat[c] = o.running_mean->data[c], s.stat[C + c] = 0, s.stat[2 * C + c] = r_rstd(o.running_var->data[c] + s.eps);
+    for (size_t g = 0, n = s.groups, K = s.K; s.fixed && g < n; g++)
+        s.stat[g] = o.running_mean->data[g % K], s.stat[n + g] = 0, s.stat[2 * n + g] = g < K ? r_rstd(o.running_var->data[g] + s.eps) : s.stat[2 * n + g - K];
     gr__norm_forward(t, &s, x->data, y->data);
     y = gr_record(t, &batch_norm_op, &s, sizeof s, GR_OUT(y), GR_IN(x, gamma, beta));
     const bool moves = y && x->len && o.running_mean && gr_tape_training(t);

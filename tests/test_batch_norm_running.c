@@ -56,6 +56,32 @@ TEST(evaluation_keeps_a_nan_in_its_sample)
     gr_tape_free(t);
 }
 
+/* A mask of ones takes another path: its groups are the channels, and not the channels of each sample. */
+TEST(evaluation_has_the_same_bits_with_a_mask_of_ones)
+{
+    enum { N = 67, C = 3, L = 37 };
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_tape_set_training(t, false);
+    const gr_tensor *from = gr_randn(t, GR_SHAPE(N, C, L), 1, 2, "x"), *dy = gr_randn(t, GR_SHAPE(N, C, L), 0, 1, "dy");
+    gr_tensor *x[2], *gamma[2], *beta[2], *y[2];
+    for (int k = 0; k < 2; k++) {
+        x[k] = gr_want_grad(t, gr_input(t, from->data, gr_shape_of(from)));
+        gamma[k] = gr_want_grad(t, gr_input(t, (gr_real[]){ 2, -1, 0.5 }, GR_SHAPE(C)));
+        beta[k] = gr_want_grad(t, gr_input(t, (gr_real[]){ 0.3, 1, -4 }, GR_SHAPE(C)));
+        y[k] = gr_batch_norm(t, x[k], 1, gamma[k], beta[k],
+                             &(gr_batch_norm_config){ gr_input(t, (gr_real[]){ 1, 0, -2 }, GR_SHAPE(C)),
+                                                      gr_input(t, (gr_real[]){ 4, 1, 0.25 }, GR_SHAPE(C)), .mask = k ? gr_ones(t, GR_SHAPE(N, L)) : NULL });
+    }
+    assert_same_bits(y[0]->data, y[1]->data, N * C * L);
+    const size_t at = (5 * C + 2) * L + 7; /* channel 2 */
+    assert_close(&y[0]->data[at], &(gr_real){ (from->data[at] + 2) - 4 }, 1, 1e-4);
+    assert_true(gr_backward(t, gr_sum(t, gr_mul(t, gr_add(t, y[0], y[1]), gr_input(t, dy->data, gr_shape_of(dy))), GR_ALL_AXES, false)));
+    assert_same_bits(gr_grad(t, x[0]), gr_grad(t, x[1]), N * C * L);
+    assert_close(gr_grad(t, gamma[0]), gr_grad(t, gamma[1]), C, 1e-4);
+    assert_close(gr_grad(t, beta[0]), gr_grad(t, beta[1]), C, 1e-4);
+    gr_tape_free(t);
+}
+
 TEST(statistics_that_decay_become_0)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -120,6 +146,7 @@ int main(void)
         cmocka_unit_test(running_statistics_are_exponential_averages),
         cmocka_unit_test(evaluation_uses_the_running_statistics_and_keeps_them),
         cmocka_unit_test(evaluation_keeps_a_nan_in_its_sample),
+        cmocka_unit_test(evaluation_has_the_same_bits_with_a_mask_of_ones),
         cmocka_unit_test(statistics_that_decay_become_0),
         cmocka_unit_test(recover_restores_the_running_statistics),
         cmocka_unit_test(a_failed_step_leaves_the_running_statistics_unchanged),
