@@ -128,10 +128,8 @@ gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, g
         return NULL;
     if (!batch_norm_check(t, x, &axis, gamma, beta, &o, &s)) return NULL;
     if (!batch_norm_check_lengths(t, x, o.lengths, axis, &L) || !batch_norm_check_mask(t, x, o.mask, axis)) return NULL;
-    s.fixed = o.running_mean && !gr_tape_training(t);
-    /* constants: each channel of each sample can be a group of its own, so that x is read in its order */
-    if (s.fixed && s.I > 1 && !o.lengths && !o.mask) s.groups *= s.R, s.P = s.R, s.R = 1;
     if (!batch_norm_real_runs(t, &s, &o, L)) return NULL;
+    s.fixed = o.running_mean && !gr_tape_training(t);
     if (x->len && s.count < 2 && !s.fixed)
         return gr_fail(t, op, "x is %s, and the variance of a channel needs 2 real values or more; got %zu: leave out the last, smaller batch, or "
                        "normalize by gr_layer_norm", gr_shape_text(t, x), s.count);
@@ -139,9 +137,11 @@ gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, g
     s.stat = gr_save_reals(t, GR__NORM_STATS * s.groups), s.gamma = gamma ? gamma->data : NULL, s.beta = beta ? beta->data : NULL;
     gr_tensor *y = o.lengths || o.mask ? gr_zeros(t, gr_shape_of(x)) : gr__empty(t, &batch_norm_op, gr_shape_of(x));
     if (!y || !s.stat) return NULL;
-    for (size_t g = 0, n = s.groups, K = s.K; s.fixed && g < n; g++)
-        s.stat[g] = o.running_mean->data[g % K], s.stat[n + g] = 0, s.stat[2 * n + g] = g < K ? r_rstd(o.running_var->data[g] + s.eps) : s.stat[2 * n + g - K];
-    gr__norm_forward(t, &s, x->data, y->data);
+    for (size_t c = 0, C = s.groups; s.fixed && c < C; c++)
+        s.stat[c] = o.running_mean->data[c], s.stat[C + c] = 0, s.stat[2 * C + c] = r_rstd(o.running_var->data[c] + s.eps);
+    gr__norm_groups order = s; /* with constants, a channel of a sample can be computed alone, so that a large x is read in its order */
+    if (s.fixed && s.I >= 512 && !o.lengths && !o.mask) order.P = s.R, order.R = order.runs = 1;
+    gr__norm_forward(t, &order, x->data, y->data);
     y = gr_record(t, &batch_norm_op, &s, sizeof s, GR_OUT(y), GR_IN(x, gamma, beta));
     const bool moves = y && x->len && o.running_mean && gr_tape_training(t);
     return !moves || batch_norm_move(t, &s, &o, x->data) ? y : NULL;

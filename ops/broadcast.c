@@ -2,7 +2,7 @@
 #include "ops/broadcast.h"
 #include "core/kernel.h"
 
-enum { PIECE = 1024, BLOCK = 64, LEVELS = 4, COLUMNS = 512 };
+enum { PIECE = 1024, BLOCK = 64, LEVELS = 4, NARROW = 128, COLUMNS = 512 };
 
 /* Long sums stay accurate when no accumulator takes more than BLOCK terms. So BLOCK sums of a level make one sum of the next level, as the digits
  * of a counter carry. sum[level] has width values; sum[0] is now number `count` of its level. */
@@ -17,7 +17,8 @@ INLINE void carry(gr_real *sum, size_t width, size_t count)
 /* y [rows] += the sums of x [rows, n]; level 0 is PIECE values in 16 lanes */
 KERNEL(void, sum_rows, gr_real *restrict y, const gr_real *restrict x, size_t rows, size_t n)
 {
-    for (size_t r = 0, at_once; r < rows; r += at_once, x += at_once * n) { /* two short ones: while one sum waits for its last addition, the other adds */
+    /* Two short ones at a time: while one sum waits for its last addition, the other adds. Row r + 2 is fetched; the processor foresees r + 3. */
+    for (size_t r = 0, at_once; r < rows; r += at_once, x += at_once * n) {
         at_once = n <= PIECE / 2 && r + 1 < rows ? 2 : 1;
         const size_t other = (at_once - 1) * n;
         gr_real sum[LEVELS][2] = { { 0 } };
@@ -38,12 +39,11 @@ KERNEL(void, sum_columns, gr_real *restrict y, const gr_real *restrict x, size_t
 {
     gr_real sum[LEVELS * COLUMNS];
     for (size_t i = 0; i < LEVELS * columns; i++) sum[i] = 0;
-    for (size_t count = 1; n; count++) {
+    for (size_t count = 1, r; n; count++) {
         const size_t m = n < BLOCK ? n : BLOCK;
         for (size_t i = 0; i < columns; i++) sum[i] = x[i];
-        size_t r = 1;
-        for (const gr_real *a = x + stride; r + 3 <= m; r += 3, a += 3 * stride) /* three rows at a time: a sum is loaded and stored less often */
-            for (size_t i = 0; i < columns; i++) sum[i] = ((sum[i] + a[i]) + a[stride + i]) + a[2 * stride + i];
+        for (r = 1; r + 3 <= m; r += 3) /* three rows at a time: a sum is loaded and stored less often */
+            for (size_t i = 0; i < columns; i++) sum[i] = ((sum[i] + x[r * stride + i]) + x[(r + 1) * stride + i]) + x[(r + 2) * stride + i];
         for (; r < m; r++)
             for (size_t i = 0; i < columns; i++) sum[i] += x[r * stride + i];
         x += m * stride, n -= m;
@@ -236,9 +236,9 @@ void gr__runs_sum(gr_tape *t, const gr__runs *r, const gr_real *large, gr_real *
     c.lacking = gr__runs_count(&c.outer, false);
     const size_t keeping = gr__runs_count(&c.outer, true), each = c.lacking * c.n; /* each: elements behind one output */
     if (!each || !keeping || !c.width) return;
-    /* Columns: the wider a tile, the longer the pieces of memory that it reads; but two threads shall have work. */
-    c.tile = !c.columns ? (each < CHUNK ? CHUNK / each : 1) : c.width >= 2 * COLUMNS ? COLUMNS : (c.width + 1) / 2;
-    if (c.tile > c.width || (c.columns && c.width <= COLUMNS / 2)) c.tile = c.width;
+    /* Columns: the wider a tile, the longer the pieces of memory that it reads; but four threads shall have work. */
+    c.tile = !c.columns ? (each < CHUNK ? CHUNK / each : 1) : c.width < 4 * NARROW ? NARROW : c.width > 4 * COLUMNS ? COLUMNS : gr_chunks(c.width, 4);
+    if (c.tile > c.width) c.tile = c.width;
     c.tiles = gr_chunks(c.width, c.tile);
     const size_t units = keeping * c.tiles, to_a_chunk = each * c.tile < CHUNK ? CHUNK / (each * c.tile) : 1;
     if (units == 1 && c.lacking == 1 && c.n >= (size_t)2 * (c.columns ? HIGHEST : LONGEST)) {

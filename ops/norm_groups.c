@@ -15,8 +15,8 @@ INLINE size_t norm_place(const gr__norm_groups *s, size_t g) { return g / s->K *
 INLINE bool norm_far(const gr__norm_groups *s, size_t g, size_t n)
 {
     int far = 0;
-    for (size_t i = g; i < g + n; i++) far |= s->stat[2 * s->groups + i] == 0;
-    return far && !s->fixed;
+    for (size_t i = g; i < g + n && !s->fixed; i++) far |= s->stat[2 * s->groups + i] == 0;
+    return far;
 }
 
 /* Finish the statistics of a group (m, e, rstd, variance) from d = sum(x - m) and dd = sum((x - m)^2); per is 1 / the number of values. */
@@ -53,8 +53,8 @@ INLINE void norm_planes_stat(const gr__norm_groups *s, const gr_real *restrict x
 KERNEL(void, norm_planes_forward, const gr__norm_groups *s, gr_real *restrict y, const gr_real *restrict x, size_t g)
 {
     if (!s->fixed) norm_planes_stat(s, x, g);
-    const gr_real m = s->stat[g], e = s->stat[s->groups + g], rstd = s->stat[2 * s->groups + g];
-    const size_t place = norm_place(s, g), affine = g % s->of_groups * s->per_group;
+    const size_t place = norm_place(s, g), affine = g % s->of_groups * s->per_group, own = s->fixed ? affine : g;
+    const gr_real m = s->stat[own], e = s->stat[s->groups + own], rstd = s->stat[2 * s->groups + own];
     for (size_t k = 0; k < s->runs; k++) {
         const size_t at = place + s->run[k].at, j = affine + (s->per_group > 1 ? k : 0);
         const gr_real gamma = s->gamma ? s->gamma[j] : 1, beta = s->beta ? s->beta[j] : 0;

@@ -4,7 +4,6 @@
  *     batch norm of [N, C, L]      P 1       R N         K C   I L        instance norm of [N, C, L]   P N * C   R 1   K 1   I L
  *     batch norm of [.., C]        P 1       R all rows  K C   I 1        instance norm of [N, L, C]   P N       R L   K C   I 1
  *     group norm of [N, C, L]      P N * G   R C / G     K 1   I L        channel norm of [N, C, L]    P N       R C   K L   I 1
- * In evaluation mode, without padding, batch norm of [N, C, L] has P N and R 1, and N * C groups with the statistics of C.
  * With I > 1 a group consists of runs of neighbours (we call them planes); with I = 1 neighbours belong to different groups (columns). A list
  * of runs, the same for each group, says which values are real (not padding), so that no kernel needs a mask. The maths of a group, whose mean
  * is kept in two parts m + e (see ops/layer_norm.c):

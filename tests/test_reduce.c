@@ -181,7 +181,7 @@ TEST(long_sums_stay_accurate)
 TEST(a_long_sum_has_the_same_bits_in_parts_and_by_one_thread)
 {
     const size_t sizes[][2] = { { 131072, 1 }, { 131073, 1 }, { 64 * 65536, 1 }, { 65 * 65536 + 70000, 1 }, { 8192, 5 },
-                                { 9001, 128 }, { 9001, 256 }, { 65 * 4096 + 5000, 2 }, { 20000, 3 } };
+                                { 9001, 128 }, { 9001, 257 }, { 200, 1025 }, { 65 * 4096 + 5000, 2 }, { 20000, 3 } };
     for (size_t k = 0; k < COUNT(sizes); k++)
         for (int threads = 1; threads < 4; threads += 2) {
             gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .threads = threads }));

@@ -62,7 +62,7 @@ struct bench_work {
     gr_tensor *leaf[BENCH_PARTS], *y;
     gr_real *dy;                 /* operators: what backward starts from */
     double loss;
-    double untimed;              /* seconds of the last run that do not count: copying the leaves of an operator */
+    double untimed;              /* seconds of the last run that do not count: making the leaves of an operator, and copying dy */
     double flop, bytes, held;    /* of a run: the arithmetic of its products; the least memory traffic; the working set */
 };
 

@@ -158,13 +158,13 @@ static bool operator_step(bench_work *w)
 {
     const bool back = w->cell->mode == BENCH_BACKWARD;
     gr_tape_reset(w->t);
+    gr_module_zero_grad(w->net);
     const double begin = bench_now();
     for (int i = 0, leaves = 0; i < w->ins; i++) {
         if (w->in[i].ints) continue;
         gr_tensor **x = &w->leaf[leaves++];
         if (!*x) *x = lasting(w, i, back);
     }
-    gr_module_zero_grad(w->net);
     w->untimed = bench_now() - begin;
     w->y = w->kind->op(w, w->leaf);
     if (!w->y || !back) return !gr_failed(w->t);

@@ -60,7 +60,7 @@ gr_tensor *my_layer_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *
     M(gamma_missing_in_direct, "Your direct term contains dy. It contains g = gamma * dy, as the two means do.") \
     M(gamma_missing_in_mean_g, "Your mean term contains the mean of dy. It is the mean of g = gamma * dy.") \
     M(gamma_missing_in_mean_gx, "Your variance term contains the mean of dy * xhat. It is the mean of g * xhat, with g = gamma * dy.") \
-    M(gamma_in_front, "You multiply the whole bracket by gamma_j. The two means need the gamma of each value i: gamma belongs into g.") \
+    M(gamma_in_front, "You multiply the whole bracket by gamma_j. The two means need the gamma of each value i: use g = gamma * dy in all three terms.") \
     M(rstd_on_direct_alone, "You multiply the direct term alone by rstd. It multiplies the whole bracket.") \
     M(rstd_missing, "Your dx lacks the factor rstd. xhat is (x - mean) * rstd, so every term of dx carries it.") \
     M(dx_assigned, "You write dx[..] = .. where += is needed. x has another use here, and its gradient was already in dx.")

@@ -66,7 +66,7 @@ gr_tensor *my_rms_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, double eps);
     M(sums_not_divided, "You use the sum of g * xhat. It is a mean: divide by N.") \
     M(rstd_missing, "Your dx lacks the factor 1 / RMS. xhat is x / RMS, so both terms of dx carry it.") \
     M(gamma_missing_in_mean, "Your mean is that of dy * xhat. It contains g = gamma * dy, as the first term does.") \
-    M(gamma_in_front, "You multiply the whole bracket by gamma_j. The mean needs the gamma of each value i: gamma belongs into g.") \
+    M(gamma_in_front, "You multiply the whole bracket by gamma_j. The mean needs the gamma of each value i: use g = gamma * dy in both terms.") \
     M(gamma_missing_in_first, "Your first term is dy / RMS. It is g / RMS with g = gamma * dy, as in the mean.") \
     M(gamma_missing_in_g, "Your dx starts from dy. It starts from the gradient of xhat: g = gamma * dy, inside the mean as well.") \
     M(dx_assigned, "You write dx[..] = .. where += is needed. x has another use here, and its gradient was already in dx.")

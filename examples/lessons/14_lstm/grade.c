@@ -42,7 +42,7 @@ void my_step_backward(int H, bool norm, const double *a, const double *c_prev, c
     M(later_missing, "Your dc lacks dc_later. c has two uses, h of this step and the cell of the next: add both parts.") \
     M(tanh_slope_missing, "The gradient passes from h to c through a tanh. Multiply dh * o by its slope, 1 - tanh(c)^2.") \
     M(tanh_slope_not_squared, "Your slope of the tanh is 1 - tanh(c). It is 1 - tanh(c)^2.") \
-    M(tanh_slope_of_h, "Your slope is 1 - h^2. h is o tanh(c), and the tanh alone has the slope: 1 - tanh(c)^2.") \
+    M(tanh_slope_of_h, "Your slope is 1 - h^2. h is o tanh(c), not the tanh itself: its slope is 1 - tanh(c)^2.") \
     M(tanh_slope_of_cell, "Your slope is 1 - c^2. The slope of a tanh is 1 - y^2 with its value y: 1 - tanh(c)^2.") \
     M(o_missing, "Your dc lacks o. h is o tanh(c), so h moves by o times what tanh(c) moves: dh * o * (1 - tanh(c)^2).") \
     M(later_through_tanh, "You add dc_later to dh. It is a gradient of c, not of h, and passes neither o nor the tanh: dc = dc_later + " \

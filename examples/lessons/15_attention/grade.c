@@ -79,8 +79,8 @@ gr_tensor *my_block(gr_tape *t, gr_tensor *x, bool pre_norm, part *f);
       "sums over the queries.") \
     M(dq_with_q, "Your dq contains q. The derivative of the score by q_i is k_j: dq_i is the sum over j of ds_ij k_j.") \
     M(dk_with_k, "Your dk contains k. The derivative of the score by k_j is q_i: dk_j is the sum over i of ds_ij q_i.") \
-    M(dq_with_own_k, "Your dq_i contains k_i, and so it is 0: the ds of a row add up to 0. dq_i is the sum over j of ds_ij k_j.") \
-    M(dk_with_own_q, "Your dk_j contains q_j. k_j is in the scores of all queries i: dk_j is the sum over i of ds_ij q_i.") \
+    M(dq_with_own_k, "You multiply each ds_ij by k_i, so your dq_i is 0: the ds of a row add up to 0. dq_i is the sum over j of ds_ij k_j.") \
+    M(dk_with_own_q, "You multiply each ds_ij by q_j. k_j is in the scores of all queries i: dk_j is the sum over i of ds_ij q_i.") \
     M(ds_transposed, "Your dk_j is the sum of ds_ji q_i. k_j is in the scores ds_ij of all queries i: exchange the indices of ds.") \
     M(sum_assigned, "You write your sums over dq, dk and dv. Something was there before, from other uses of q, k and v: add with +=.")
 
