@@ -139,7 +139,7 @@ gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, g
     if (!y || !s.stat) return NULL;
     for (size_t c = 0, C = s.groups; s.fixed && c < C; c++)
         s.stat[c] = o.running_mean->data[c], s.stat[C + c] = 0, s.stat[2 * C + c] = r_rstd(o.running_var->data[c] + s.eps);
-    gr__norm_groups order = s; /* with constants, a channel of a sample can be computed alone, so that a large x is read in its order */
+    gr__norm_groups order = s; /* with constants, each channel of a sample is computed alone: x is read in its order; small ones cost too many calls */
     if (s.fixed && s.I >= 512 && !o.lengths && !o.mask) order.P = s.R, order.R = order.runs = 1;
     gr__norm_forward(t, &order, x->data, y->data);
     y = gr_record(t, &batch_norm_op, &s, sizeof s, GR_OUT(y), GR_IN(x, gamma, beta));

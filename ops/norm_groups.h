@@ -36,7 +36,7 @@ typedef struct {
     size_t P, R, K, I, groups, count;  /* count: how many real values a group has */
     const gr__norm_run *run;
     size_t runs;
-    bool fixed;                        /* the statistics are constants */
+    bool fixed;                        /* the statistics are constants, and group g has number g % of_groups of them */
     gr_real *stat;                     /* [GR__NORM_STATS, groups]: m, e, rstd, and the variance */
     gr_real eps;
     const gr_real *gamma, *beta;       /* or NULL; group g begins at number g % of_groups * per_group */
