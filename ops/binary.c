@@ -12,8 +12,8 @@
     KERNEL(void, op##_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED, int how) \
     { \
         const gr_real *in_a = in[0], *in_b = in[1]; \
-        if (how == GR__ONE_A) BINARY_LOOP(*in_a, in_b[i], y_of_ab) \
-        else if (how == GR__ONE_B) BINARY_LOOP(in_a[i], *in_b, y_of_ab) \
+        if (how & GR__ONE_A) BINARY_LOOP(*in_a, in_b[i], y_of_ab) \
+        else if (how & GR__ONE_B) BINARY_LOOP(in_a[i], *in_b, y_of_ab) \
         else BINARY_LOOP(in_a[i], in_b[i], y_of_ab) \
     }
 #define BINARY_LOOP(a_i, b_i, y_of_ab) \

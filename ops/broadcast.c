@@ -64,7 +64,7 @@ KERNEL(void, spread_values, gr_real *restrict out, const gr_real *restrict from,
 }
 
 #if GR_HOST
-enum { CHUNK = 16384, CLEARED = 2048, AT_ONCE = 512, MAX_IN = 4 }; /* CLEARED values stay in the first cache until the kernel adds to them */
+enum { CHUNK = 16384, FAR = 1 << 22, CLEARED = 2048, AT_ONCE = 512, MAX_IN = 4 }; /* CLEARED values stay in the first cache until the kernel writes them */
 
 /* ---- Runs ---- */
 
@@ -315,7 +315,7 @@ gr_tensor *gr__map_values(gr_tape *t, const gr_op *op, gr__map *const *kernel, g
                                   gr_shape_text(t, in[2]));
     gr_tensor *y = gr__empty(t, op, shape);
     if (!y) return NULL;
-    gr__map_to(t, kernel, y->data, 0, ins < 3, y, in, ins, p);
+    gr__map_to(t, kernel, y->data, ins == 2 && y->len >= FAR ? GR__CLEAR : 0, ins < 3, y, in, ins, p);
     return y;
 }
 
@@ -332,11 +332,11 @@ void gr__map_backward(gr_tape *t, const gr_node *n, unsigned k, gr__map *const *
     bool first = true;
     gr_real *const dx = direct ? gr__grad_to_fill(t, n->in[k], &first) : gr_grad(t, n->in[k]), *const out = direct ? dx : gr_scratch(t);
     if (!dx) return;
-    gr_tensor dy = *y;
+    gr_tensor dy = *y, *in[MAX_IN] = { &dy };
     dy.data = gr_grad(t, y);
-    gr_tensor *in[MAX_IN] = { &dy };
     for (size_t i = 0; i < count; i++) in[i + 1] = values[i];
-    if (direct || !is_dy) gr__map_to(t, kernel, out, first ? GR__FIRST : 0, false, y, in, count + 1, n->saved);
+    const int how = !first ? 0 : n->ins == 2 && y->len >= FAR ? GR__FIRST | GR__CLEAR : GR__FIRST;
+    if (direct || !is_dy) gr__map_to(t, kernel, out, how, false, y, in, count + 1, n->saved);
     if (direct) return;
     const gr__runs runs = gr__runs_in(gr_shape_of(y), gr_shape_of(n->in[k]));
     gr__runs_sum(t, &runs, is_dy ? dy.data : out, dx);
