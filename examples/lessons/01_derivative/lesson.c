@@ -94,6 +94,7 @@ static void gradient(void)
 static double parabola(double x) { return x * x; }
 static double absolute(double x) { return fabs(x); }
 
+/* The answers to the quiz: answer it first. */
 static void quiz(void)
 {
     printf("1. x^2 at x = 5, h = 0.1: 2 x h + h^2, divided by h, is 2 x + h. From both sides, h cancels.\n");

@@ -146,6 +146,7 @@ static void squashed(void)
     number("y", y), number("1 - y^2", 1 - y * y), number("by a nudge", (tanh(0.5 + h) - tanh(0.5 - h)) / (2 * h));
 }
 
+/* The answers to the quiz: answer it first. */
 static void quiz(void)
 {
     double tape[3];

@@ -110,6 +110,7 @@ static void that_do_not_fit(void)
     gradients("[3, 3] + [3, 1]", gr_add, dy, GR_SHAPE(3, 3), bias, GR_SHAPE(3, 1), dy, dx, db), row("  gradient, dy = 1 to 9", db, 3);
 }
 
+/* The answers to the quiz: answer it first. */
 static void quiz(void)
 {
     const double many[48] = { 0 };

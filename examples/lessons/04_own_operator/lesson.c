@@ -128,6 +128,7 @@ static void check_abs(const char *label, double x)
     printf("  %-34s%11s\n", label, gr_gradcheck("abs", absolute, NULL, &in, 1, NULL, NULL) ? "right" : "wrong");
 }
 
+/* The answers to the quiz: answer it first. */
 static void quiz(void)
 {
     double y[2], dx[2], ds;

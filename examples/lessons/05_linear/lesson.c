@@ -158,6 +158,7 @@ static void networks(void)
     }
 }
 
+/* The answers to the quiz: answer it first. */
 static void quiz(void)
 {
     const double ones[4] = { 1, 1, 1, 1 }, none[2] = { 0, 0 }, same[4] = { 1, 2, 1, 2 };

@@ -163,6 +163,7 @@ static void two_losses(void)
     }
 }
 
+/* The answers to the quiz: answer it first. */
 static void quiz(void)
 {
     double p[C], dx[2 * C];

@@ -154,6 +154,7 @@ static void networks(void)
     }
 }
 
+/* The answers to the quiz: answer it first. */
 static void quiz(void)
 {
     const int at[] = { 1, 2, 3, 10 };

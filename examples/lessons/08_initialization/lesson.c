@@ -163,6 +163,7 @@ static void ten_layers_learn(void)
     learn("variance 1/n", gr_init_kaiming_normal(1, GR_FAN_IN)), learn("variance 2/n", gr_init_kaiming_normal(sqrt(2), GR_FAN_IN));
 }
 
+/* The answers to the quiz: answer it first. */
 static void quiz(void)
 {
     printf("1. y = 3 x_1 + 4 x_2: each variance is multiplied by the square of its weight, and the two are added.\n");

@@ -174,6 +174,7 @@ static void learn(void)
     for (int w = 0; w < WAYS; w++) row(way[w], loss[w], MARKS);
 }
 
+/* The answers to the quiz: answer it first. */
 static void quiz(void)
 {
     double y[N], dx[N];

@@ -141,6 +141,7 @@ static void learn(void)
     }
 }
 
+/* The answers to the quiz: answer it first. */
 static void quiz(void)
 {
     double xhat[N], dx[N], other[N], zero[N] = { 0 };

@@ -144,6 +144,7 @@ static void folded(void)
     number("b + sum of w * beta", folded_b), number("y, with gamma, beta, w, b", y[0]), number("y, without gamma and beta", y[1]);
 }
 
+/* The answers to the quiz: answer it first. */
 static void quiz(void)
 {
     double y[N], gamma[N] = { 3, 3, 3, 3 }, beta[N] = { 1, 1, 1, 1 };

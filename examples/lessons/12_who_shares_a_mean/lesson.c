@@ -128,6 +128,7 @@ static void compared(void)
     }
 }
 
+/* The answers to the quiz and to Try: do both first. */
 static void quiz(void)
 {
     double y[3], dx[3];

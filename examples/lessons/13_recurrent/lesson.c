@@ -147,6 +147,7 @@ static void learn(void)
     row("loss (1: it knows nothing)", loss, 6);
 }
 
+/* The answers to the quiz and to Try: do both first. */
 static void quiz(void)
 {
     const double h1 = tanh(0.25), h2 = tanh(0.5 * h1), hand = 0.5 * (1 - h2 * h2);

@@ -175,6 +175,7 @@ static void learn(void)
     for (place p = NONE; p <= STATE; p++) row(label[p], (const double[]){ adds(p, 1), adds(p, 2), adds(p, 3) }, 3);
 }
 
+/* The answers to the quiz and to Try: do both first. */
 static void quiz(void)
 {
     const double i = sigmoid(1), g = tanh(1), c = i + i * g, T = tanh(c), dc = i * (1 - T * T);

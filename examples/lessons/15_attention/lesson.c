@@ -172,6 +172,7 @@ static void norms(void)
     }
 }
 
+/* The answers to the quiz and to Try: do both first. */
 static void quiz(void)
 {
     const double e = exp(1 / sqrt(2.0)), p = e / (e + 1), s[] = { p * (1 - p) * (2 - 6), p * (1 - p) * (6 - 2) };

@@ -179,7 +179,7 @@ static void luck(void)
     printf("\n6. 200 networks that have learned nothing: digits that are wrong, in percent\n\n");
     row("mean of all, validation", &mean, 1), row("the best one, validation", &best, 1), row("the same one, test", of_best + 1, 1);
 }
-static void quiz(void)
+static void quiz(void) /* the answers to the quiz and to Try: do both first */
 {
     printf("1. b begins at 0 again in step 2, so w moves by 0.1 g alone.\n");
     by_hand(0.9, 1, true), row("w after steps 1, 2, 3", w + 1, 3);
