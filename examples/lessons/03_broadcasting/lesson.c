@@ -117,15 +117,15 @@ static void quiz(void)
     double da[48], db[48];
     printf("1. [4, 1] + [1, 3]: each value of a is used in three columns, each value of b in four rows.\n");
     gradients("shape", gr_add, many, GR_SHAPE(4, 1), bias, GR_SHAPE(1, 3), NULL, da, db), row("da", da, 4), row("db", db, 3);
-    printf("2. [2, 3] + b with one b for each row: b is [2, 1]. [2] does not fit, because shapes are compared from their last axes.\n");
-    gradients("shape", gr_add, x, GR_SHAPE(2, 3), bias, GR_SHAPE(2, 1), dy, da, db), row("db", db, 2);
-    printf("3. y = x * b: b_c multiplies x_rc, so db_c is the sum over r of dy_rc * x_rc.\n");
-    gradients("shape", gr_mul, x, GR_SHAPE(2, 3), bias, GR_SHAPE(3), dy, da, db), row("db", db, 3);
+    printf("2. [4, 2] + b with one b for each row: b is [4, 1]. [4] does not fit, because shapes are compared from their last axes.\n");
+    gradients("shape", gr_add, many, GR_SHAPE(4, 2), many, GR_SHAPE(4, 1), dy, da, db), row("db", db, 4);
+    printf("3. y = x * b: b_r multiplies x_rc, so db_r is the sum over c of dy_rc * x_rc.\n");
+    gradients("shape", gr_mul, x, GR_SHAPE(2, 3), bias, GR_SHAPE(2, 1), dy, da, db), row("db", db, 2);
     printf("4. [8, 1, 6] + [7, 1]:\n");
     gradients("shape", gr_add, many, GR_SHAPE(8, 1, 6), many, GR_SHAPE(7, 1), NULL, da, db);
     row("values of y", (double[]){ 8 * 7 * 6 }, 1), row("gradient of each value of a", da, 1), row("gradient of each value of b", db, 1);
-    printf("5. The mean over 64 rows and 3 columns gives 1/192 to each y. A value of the bias is in 64 of them.\n");
-    row("gradient of each bias", (double[]){ 64.0 / 192 }, 1);
+    printf("5. The mean over 64 rows and 5 columns gives 1/320 to each y. A value of the bias is in 64 of them.\n");
+    row("gradient of each bias", (double[]){ 64.0 / 320 }, 1);
 }
 
 int main(int argc, char **argv)

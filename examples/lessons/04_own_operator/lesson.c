@@ -132,14 +132,15 @@ static void check_abs(const char *label, double x)
 static void quiz(void)
 {
     double y[2], dx[2], ds;
-    printf("1. x = -3, s = 1: v = 4, so dy/dx = 1/16 and dy/ds = 3/16.\n");
-    from_plain((const double[]){ -3 }, 1, 1, (const double[]){ 1 }, y, dx, &ds), row("y, dx, ds", (double[]){ y[0], dx[0], ds }, 3);
+    printf("1. x = -4, s = 1: v = 5, so dy/dx = 1/25 and dy/ds = 4/25.\n");
+    from_plain((const double[]){ -4 }, 1, 1, (const double[]){ 1 }, y, dx, &ds), row("y, dx, ds", (double[]){ y[0], dx[0], ds }, 3);
     printf("2. x = (1, 1), s = 1, dy = (2, 4): s is used twice, so ds is the sum of both parts.\n");
     from_plain((const double[]){ 1, 1 }, 2, 1, (const double[]){ 2, 4 }, y, dx, &ds), row("dx", dx, 2), number("ds", ds);
-    printf("3. Only a test in which x has another use: dx is not 0 before. The loss y + 5 x should give 8.\n");
-    number("with =", slope(ASSIGNED, 1, 1, 5));
-    printf("4. Not if all values are positive: then |x| = x. The test needs values of both signs.\n");
-    row("at x = 2, at x = -2", (double[]){ slope(SIGN_LOST, 2, 1, 0), slope(SIGN_LOST, -2, 1, 0) }, 2);
+    printf("3. 3 x^2 + 2. Backward visits 2 x first, because it is newer, and = overwrites what that added.\n");
+    number("with +=", slope(RIGHT, 2, 1, 2)), number("with =", slope(ASSIGNED, 2, 1, 2));
+    printf("4. The first one, yes. Not the second one: -x |x| = x^2 for a negative x. The test needs values of both signs.\n");
+    row("right, 3 x |x|, -3 x |x| at x = -2", (double[]){ slope(RIGHT, -2, 1, 0), slope(SIGN_LOST, -2, 1, 0), -slope(SIGN_LOST, -2, 1, 0) },
+        3);
     printf("5. |x| at 0.0001: a nudge by 0.001 crosses the kink, so gr_gradcheck finds another slope, although backward is right.\n");
     check_abs("x = 0.0001", 0.0001), check_abs("x = 0.1", 0.1);
 }
