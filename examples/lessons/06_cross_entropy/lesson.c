@@ -95,12 +95,12 @@ static void sure_and_wrong(void)
 {
     const double z[] = { 0, 2, 5, 10, 20 };
     printf("\n3. Sure and wrong: the logits are (z, 0, 0), and the target is class 1\n\n");
-    printf("  %-10s%12s%16s%16s%16s%20s\n\n", "z", "p_1", "slope of p_1", "-1 / p_1", "their product", "of (p_1 - 1)^2");
+    printf("  %-10s%12s%16s%16s%16s%27s\n\n", "z", "p_1", "slope of p_1", "-1 / p_1", "their product", "gradient of (p_1 - 1)^2");
     for (int k = 0; k < 5; k++) {
         double p[C];
         softmax((const double[C]){ z[k], 0, 0 }, 1, p);
         const double slope = p[1] * (1 - p[1]);
-        printf("  %-10g%12.3e%16.3e%16.3e%16.5f%20.3e\n", z[k], p[1], slope, -1 / p[1], -slope / p[1], 2 * (p[1] - 1) * slope);
+        printf("  %-10g%12.3e%16.3e%16.3e%16.5f%27.3e\n", z[k], p[1], slope, -1 / p[1], -slope / p[1], 2 * (p[1] - 1) * slope);
     }
 }
 
