@@ -82,7 +82,8 @@ static void limit(void)
         with[k] = slope(x, across, N, 1e-5), without[k] = 1 / (scale[k] * sqrt(2.5));
     }
     printf("\n3. The largest slope, for rows that become small\n\n");
-    row("(1, 2, 4, 5) times", scale, 4), row("eps = 1e-5", with, 4), row("eps = 0, by 1 / sqrt(var)", without, 4);
+    printf("  %-36s%12g%12g%12g%12g\n", "(1, 2, 4, 5) times", scale[0], scale[1], scale[2], scale[3]);
+    row("eps = 1e-5", with, 4), row("eps = 0, by 1 / sqrt(var)", without, 4);
     number("1 / sqrt(1e-5)", 1 / sqrt(1e-5));
 }
 
