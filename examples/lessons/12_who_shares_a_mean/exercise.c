@@ -7,7 +7,7 @@ size_t my_group(gr_norm_kind kind, size_t i, size_t C, size_t L, size_t groups);
 gr_tensor *my_rms_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, double eps);
 
 /* Value i of x [N, C, L] shares its mean with others: return the number of that mean. The means are numbered 0, 1, 2 .. in the order of their first
- * values in memory. Value (n, c, l) is number (n * C + c) * L + l. groups counts for GR_NORM_GROUP alone, and C is a multiple of it. */
+ * values in memory. Value (n, c, l) is number (n * C + c) * L + l. groups matters only for GR_NORM_GROUP, and C is a multiple of it. */
 size_t my_group(gr_norm_kind kind, size_t i, size_t C, size_t L, size_t groups)
 {
     /* TODO 1. Find n and c of value i. Then return the number for each of GR_NORM_BATCH, GR_NORM_LAYER (over C and L), GR_NORM_INSTANCE and

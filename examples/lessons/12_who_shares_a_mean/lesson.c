@@ -51,7 +51,7 @@ static void pictures(void)
     for (int k = 0; k < 5; k++) {
         gr_tape *t = gr_tape_new(1, NULL);
         gr_module *net = gr_module_new(t), *norm = make(t, net, k);
-        printf("\n   %s\n\n", names[k]);
+        printf("\n   %s%s\n\n", names[k], k == 3 ? ": gradus makes it as a GroupNorm with one group" : "");
         gr_print_norm(t, norm, GR_SHAPE(SAMPLES, CHANNELS, POSITIONS), stdout);
         gr_module_free(net), gr_tape_free(t);
     }
