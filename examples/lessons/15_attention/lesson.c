@@ -127,7 +127,8 @@ static void through_blocks(const char *label, bool pre)
     gr_module_free(net), gr_tape_free(t);
 }
 
-/* rising: the learning rate begins near 0 and reaches lr after 50 steps. Eight numbers are read; at each token the network must give the sum so far, divided by the root of its length: the loss of 0 is 1. */
+/* rising: the learning rate begins near 0 and reaches lr after 50 steps. Eight numbers are read; at each token the network must give
+ * the sum so far, divided by the root of its length: the loss of 0 is 1. */
 static double learn(bool pre, double lr, bool rising, uint64_t seed)
 {
     enum { BLOCKS = 12, BATCH = 8, TOKENS = 8, SIZE = 16, TRAIN = 150 };
@@ -181,7 +182,7 @@ static void quiz(void)
     printf("2. Nothing: softmax does not change when the same number is added to all scores of a row.\n");
     printf("3. ds_ij of the hidden keys, j > i. And ds_00: the first token sees itself alone, so its weight is 1 whatever its score.\n");
     printf("4. sqrt(100) = 10. The variance of a sum of 100 products of variance 1 is 100.\n");
-    printf("5. x plus one term from each part: 24, or 48 if each block has two parts. f has LN(x) as its input, but x itself passes.\n");
+    printf("5. x plus one term from each part: x and 48 terms. f has LN(x) as its input, but x itself passes.\n");
     printf("   In a post-norm stack x has deviation 1 after each block.\n");
     printf("Try 1. ds, and with it dq and dk: both values are equal, so no weight changes y. dv remains.\n");
     printf("Try 2. By 3 sqrt(d): the deviation of a score is 3 sqrt(d).\n");
