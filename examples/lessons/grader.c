@@ -263,19 +263,30 @@ static void look_at_size(const grader_result *r, const double *got, const double
     }
     if (zero) grader_stop("all_zero", "Each value of %s is 0. Is the loop there, and does it run?", r->name);
     if (apart < 1e-5 * most)
-        grader_stop("nearly_right",
-                    "The largest error of %s is %.1g times its largest value. Do you use float, fabsf, sqrtf or powf? gr_real is double\n"
-                    "here. Otherwise a very small number, such as eps, is in the wrong place.",
-                    r->name, apart / most);
+        grader_stop("nearly_right", "The largest error of %s is %.1g times its largest value. Do you use float, fabsf, sqrtf or powf?%s",
+                    r->name, apart / most,
+                    knows_gradients ? " gr_real is double\nhere. Otherwise a very small number, such as eps, is in the wrong place." : "");
+}
+
+/* Whether the first of n values is right and all others are wrong. */
+static bool first_alone(const double *got, const double *right, size_t n)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++) most = fmax(most, fabs(right[i]));
+    bool alone = n > 1;
+    for (size_t i = 0; i < n; i++) alone &= (fabs(got[i] - right[i]) <= 1e-9 * most) == (i == 0);
+    return alone;
 }
 
 static void look_at_rows(const grader_result *r, const double *got, const double *right)
 {
-    bool one = false, constant = true, varies = false; /* varies: the right values do, along a row */
+    bool one = false, constant = true, column = !r->rows_are_steps && !r->unlike;
+    bool varies = false; /* the right values do, along a row */
     size_t row = 0, wrong = 0;
     for (size_t k = 0; k < r->rows; k++, got += r->N, right += r->N) {
         if (grader_same(got, right, r->N)) one = true, row = k;
         else wrong++;
+        column &= first_alone(got, right, r->N);
         for (size_t i = 1; i < r->N; i++) {
             constant &= fabs(got[i] - right[i] - got[0] + right[0]) < 1e-9;
             varies |= fabs(right[i] - right[0]) > 1e-9;
@@ -293,6 +304,11 @@ static void look_at_rows(const grader_result *r, const double *got, const double
                     "Row %zu of %s is right, and all others are wrong. From row to row, does every sum start at 0 again, and does every\n"
                     "index move on? Is something kept for one row only?",
                     row, r->name);
+    if (column)
+        grader_stop("one_column",
+                    "Only the first value of %s%s is right. From value to value, does every sum start at 0 again, and does every\n"
+                    "index move on? Is something kept for the first one only?",
+                    r->rows > 1 ? "each row of " : "", r->name);
     if (constant && varies)
         grader_stop("constant_error", "The error of %s is the same number all along each row: look at what you subtract.", r->name);
 }
@@ -332,7 +348,8 @@ static grader_result row_of(const one_of *p, const char *name)
 {
     const grader_result *r = p->whole;
     const size_t at = p->row * r->N;
-    return (grader_result){ name, r->of, formula_row, p, r->among, 1, r->N, r->got + at, r->before ? r->before + at : NULL, r->inputs };
+    return (grader_result){ name, r->of, formula_row, p, r->among, 1, r->N, r->got + at, r->before ? r->before + at : NULL, r->inputs,
+                            .unlike = r->unlike };
 }
 
 void grader_judge_each(const grader_mistake *known, const grader_result *r, const grader_result *worked, const char *const *names)

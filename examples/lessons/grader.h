@@ -70,13 +70,14 @@ typedef struct {
                                 a backward that takes one gradient for another could then pass */
     const grader_input *inputs; /* shown if nothing explains the result; ends with { NULL }. NULL if there are none to show */
     bool rows_are_steps;        /* each row is the result of a step that continues the one before */
+    bool unlike;                /* the values of a row are different quantities, or steps: that the first one alone is right says nothing */
     const char *const *alone;   /* [rows]: what it means if this row alone is right; NULL means nothing. NULL for the usual words */
     bool (*confirm)(unsigned);  /* whether the learner's other results agree with a set of two or three mistakes; NULL means yes */
 } grader_result;
 
 /* Return when r is right. Otherwise show the learner's numbers beside the right ones, of `worked` if that is wrong too, and else of the first
  * row of r that is wrong. Then stop with the mistakes that explain r; or with the shape of its error: NaN, all zeros, nearly right, the wrong sign,
- * a factor, one row or step alone is right, the same error along each row; or with "unknown".
+ * a factor, one row or step alone is right, the first value of each row alone is right, the same error along each row; or with "unknown".
  * worked is a small example, such as the README's; NULL if there is none. `before` is subtracted from what is shown. */
 void grader_judge(const grader_mistake *known, const grader_result *r, const grader_result *worked);
 

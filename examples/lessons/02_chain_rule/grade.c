@@ -243,7 +243,7 @@ static numbers run(const graph *g, bool backward)
 static void judge_gradients(const graph *g, const graph *small, const char *of, const char *of_small, unsigned among)
 {
     const numbers all = run(g, true), few = run(small, true);
-    const grader_result whole = { "the gradients", of, formula_gradients, g, among, 1, (size_t)g->n, all.grad, NULL },
+    const grader_result whole = { "the gradients", of, formula_gradients, g, among, 1, (size_t)g->n, all.grad, NULL, .unlike = true },
                         worked = { "the gradients", of_small, formula_gradients, small, among, 1, (size_t)small->n, few.grad, NULL };
     grader_judge(list, &whole, &worked);
 }
@@ -298,7 +298,7 @@ int main(int argc, char **argv)
     if (!memcmp(&begun, &untouched, sizeof begun))
         grader_stop("not_begun", "my_forward writes nothing yet. Begin at TODO 1 in exercise.c: about six lines.");
     const numbers small = run(&hand_made, false), all = run(&general, false);
-    const grader_result values = { "the values", in_general, formula_values, &general, of_values, 1, (size_t)general.n, all.value, NULL },
+    const grader_result values = { "the values", in_general, formula_values, &general, of_values, 1, (size_t)general.n, all.value, NULL, .unlike = true },
                         worked = { "the values", by_hand, formula_values, &hand_made, of_values, 1, 7, small.value, NULL };
     grader_judge(list, &values, &worked);
 

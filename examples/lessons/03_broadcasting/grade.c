@@ -219,7 +219,7 @@ static void judge(const char *name, grader_formula *f, unsigned among, void (*le
         learner(&alone, one), f(0, &alone, right);
         at += (int)m;
         if (grader_same(one, right, m)) continue;
-        const grader_result whole = { name, p->name, f, all, among, 1, n, got, f == formula_sums ? before : NULL },
+        const grader_result whole = { name, p->name, f, all, among, 1, n, got, f == formula_sums ? before : NULL, .unlike = true },
                             shown = { name, p->name, f, &alone, among, 1, m, one, f == formula_sums ? before + at - m : NULL };
         grader_judge(list, &whole, &shown);
     }

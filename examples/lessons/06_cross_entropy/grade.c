@@ -128,7 +128,7 @@ static void judge(const char *name, grader_formula *f, unsigned among, size_t ro
 {
     const char *const of =
         f == formula_loss ? "row 0, rows 0 and 1, rows 0 to 2 (general in grade.c)" : "3 rows of 4 logits (general in grade.c)";
-    const grader_result whole = { name, of, f, &general, among, rows, n, got, before },
+    const grader_result whole = { name, of, f, &general, among, rows, n, got, before, .unlike = f == formula_loss },
                         few = { name, "the logits (0, 0, 0), target 0", f, &worked, among, 1, small_n, small, NULL };
     grader_judge(list, &whole, &few);
 }

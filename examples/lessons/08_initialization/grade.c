@@ -146,7 +146,7 @@ static void check_std(void)
                                 SIZES,
                                 4,
                                 got,
-                                NULL };
+                                .unlike = true };
     grader_judge(list, &all, NULL);
 }
 

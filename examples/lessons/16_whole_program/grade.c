@@ -241,7 +241,7 @@ static void remove_files(void) { remove(path[0]), remove(path[1]); }
 static void judge(const grader_mistake *known, const char *name, const char *of, grader_formula *f, unsigned among, const double *got,
                   size_t n)
 {
-    grader_judge(known, &(grader_result){ name, of, f, NULL, among, 1, n, got, NULL }, NULL);
+    grader_judge(known, &(grader_result){ name, of, f, NULL, among, 1, n, got, NULL, .unlike = true }, NULL);
 }
 
 static void fine(const run *r)
