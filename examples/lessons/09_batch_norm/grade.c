@@ -20,6 +20,11 @@ gr_tensor *my_batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *
     M(root_missing, "You divide by var + eps. Divide by its square root.") \
     M(other_mode, "You normalize by the statistics of the other mode. Training uses the batch's, evaluation the running ones.") \
     M(running_after_move, "You normalize by the running statistics after you have moved them. Training uses those of the batch alone.") \
+    M(integer_division, "Your mean and your variance are 0. Do you multiply by 1 / rows? It is 0 in C, because both are integers: divide by rows.") \
+    M(mean_is_0, "Your mean is 0, so that your variance is the mean of x^2. Is nothing added to the mean, or do you multiply by 1 / rows,\n" \
+                 "which is 0 for integers? Divide by rows.") \
+    M(variance_is_0, "Your variance is 0: only eps is left under the root. Is nothing added to it, or do you multiply by 1 / rows, which is 0\n" \
+                     "for integers? Divide by rows.") \
     /* running statistics */ \
     M(running_biased, "You move the running variance by the biased variance. It estimates the variance of all data: use rows - 1 there.\n" \
                       "If you do: rows / (rows - 1) is 1 in C, because both are integers. Multiply by rows first.") \
@@ -44,9 +49,11 @@ gr_tensor *my_batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *
       "Your dgamma has (x - mean) * sqrt(var + eps) where xhat is needed. xhat is (x - mean) * rstd, and s.rstd[c] is 1 / sqrt(..).") \
     /* dx */ \
     M(statistics_constant, "Your dx is rstd * g. That is right in evaluation. In training x also moves the mean and the variance:\n" \
-                           "subtract mean(g) and xhat * mean(g * xhat).") \
-    M(mean_term_missing, "Your dx lacks the mean term: subtract mean(g). Test: in training the dx of a column must add up to 0.") \
-    M(variance_term_missing, "Your dx lacks the variance term: subtract xhat * mean(g * xhat).") \
+                           "subtract mean(g) and xhat * mean(g * xhat). If you do: 1 / rows is 0 in C, because both are integers.") \
+    M(mean_term_missing, "Your dx lacks the mean term: subtract mean(g). Test: in training the dx of a column must add up to 0.\n" \
+                         "If you do subtract it: 1 / rows is 0 in C, because both are integers.") \
+    M(variance_term_missing, "Your dx lacks the variance term: subtract xhat * mean(g * xhat).\n" \
+                             "If you do subtract it: 1 / rows is 0 in C, because both are integers.") \
     M(means_of_a_row, "Your mean(g) and mean(g * xhat) are those of a row. The statistics are a column's, and so are these means.") \
     M(sums_not_divided, "You use the sums of g and of g * xhat. Both are means over the rows: divide by their number.") \
     M(means_unbiased, "You divide the sums of g and of g * xhat by rows - 1. Both are means over the rows: divide by rows.") \
@@ -85,8 +92,8 @@ static void moments(unsigned m, const problem *p, size_t r, size_t c, double *me
     if (m & layer_norm) first = r * p->columns, step = 1, count = p->columns;
     if (m & one_mean) first = 0, step = 1, count = p->rows * p->columns;
     *mean = *var = 0;
-    for (size_t k = 0; k < count; k++) *mean += p->x[first + k * step] / (double)count;
-    for (size_t k = 0; k < count; k++) {
+    for (size_t k = 0; k < count && !(m & (integer_division | mean_is_0)); k++) *mean += p->x[first + k * step] / (double)count;
+    for (size_t k = 0; k < count && !(m & (integer_division | variance_is_0)); k++) {
         const double d = p->x[first + k * step] - *mean;
         *var += d * d / (double)(m & variance_unbiased ? count - 1 : count);
     }
@@ -230,22 +237,24 @@ static const double gamma_[C] = { 1.3, -0.7, 2.1 }, beta[C] = { 0.2, -0.5, 1.1 }
 static const double dy[LEN] = { 0.5, -0.3, 0.8, 0.1, -0.9, -0.2, 0.7, 0.4, -0.6, 0.3, 0.9, -0.1 };
 static const problem train = { R, C, true, 0.3, 0.2, x, gamma_, beta, dy, mean_, var_, true },
                      evaluate = { R, C, false, 0.3, 0.2, x, gamma_, beta, dy, mean_, var_, true };
+static const grader_input inputs[] = { { "x", x, R, C },   { "gamma", gamma_, 1, C },   { "beta", beta, 1, C }, { "dy", dy, R, C },
+                                       { "run mean", mean_, 1, C }, { "run var", var_, 1, C }, { NULL } };
 static const double column[3] = { 1, 2, 4 }, first[3] = { 1 }, one = 1, zero = 0, moved_mean = 7. / 30, moved_var = 34. / 30;
 static const problem worked = { 3, 1, true, 0, 0.1, column, &one, &zero, first, &zero, &one, false },
                      worked_evaluate = { 3, 1, false, 0, 0.1, column, &one, &zero, first, &moved_mean, &moved_var, false };
 
-static const char *const of_train = "4 rows of 3 values, training (train in grade.c)",
+static const char *const of_train = "4 rows of 3 values, training, eps = 0.3, momentum = 0.2",
                          *const of_worked = "the column (1, 2, 4), gamma = 1, beta = 0, eps = 0, momentum = 0.1, dy = (1, 0, 0); running mean 0, variance 1",
                          *const of_evaluated = "the column (1, 2, 4), gamma = 1, beta = 0, eps = 0, dy = (1, 0, 0); running mean 7/30, variance 34/30";
 
 static void judge(const grader_mistake *known, const char *name, grader_formula *f, unsigned among, bool training, const double *got, size_t rows, size_t n,
                   const double *small, size_t small_n, const double *before)
 {
-    const grader_result general = { name,  training ? of_train : "4 rows of 3 values, evaluation (evaluate in grade.c)",
+    const grader_result general = { name,  training ? of_train : "4 rows of 3 values, evaluation, eps = 0.3",
                                     f,     training ? &train : &evaluate,
                                     among, rows,
                                     n,     got,
-                                    before },
+                                    before, inputs },
                         by_hand = { name, training ? of_worked : of_evaluated, f, training ? &worked : &worked_evaluate, among, 1, small_n, small, NULL };
     grader_judge(known, &general, &by_hand);
 }
@@ -253,7 +262,7 @@ static void judge(const grader_mistake *known, const char *name, grader_formula 
 static void judge_running(const double *got, const double *small)
 {
     const char *const names[] = { "the running mean", "the running variance" };
-    const grader_result general = { "the running mean and variance", of_train, formula_running, &train, of_running, 2, C, got, NULL },
+    const grader_result general = { "the running mean and variance", of_train, formula_running, &train, of_running, 2, C, got, NULL, inputs },
                         by_hand = { "the running mean and variance", of_worked, formula_running, &worked, of_running, 2, 1, small, NULL };
     double without[2 * C], right[2]; /* without brackets: momentum * var * rows / rows - 1, so that the 1 is subtracted last */
     formula_running(running_biased, &train, without);
