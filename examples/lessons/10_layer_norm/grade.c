@@ -22,6 +22,11 @@ gr_tensor *my_layer_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *
     M(one_mean, "You use one mean and one variance for all rows. Each row has its own. Do the sums start at 0 in each row?") \
     M(mean_not_divided, "Your mean is the sum of the row. Divide it by N.") \
     M(variance_not_divided, "Your variance is the sum of the squares. Divide it by N.") \
+    M(integer_division, "Your mean and your variance are 0. Do you multiply by 1 / N? It is 0 in C, because both are integers: divide by N.") \
+    M(mean_is_0, "Your mean is 0, so that your variance is the mean of x^2. Is nothing added to the mean, or do you multiply by 1 / N,\n" \
+                 "which is 0 for integers? Divide by N.") \
+    M(variance_is_0, "Your variance is 0: only eps is left under the root. Is nothing added to it, or do you multiply by 1 / N, which is 0\n" \
+                     "for integers? Divide by N.") \
     M(rstd_is_deviation, "You multiply x - mean by the standard deviation. Divide by it: rstd = 1 / sqrt(var + eps).") \
     M(beta_before_gamma, "You add beta before gamma multiplies. gamma multiplies xhat alone: y = gamma * xhat + beta.") \
     M(gamma_of_row, "You use gamma[r]. gamma has one value for each column: gamma[i].") \
@@ -47,9 +52,11 @@ gr_tensor *my_layer_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *
                        "in front of it.") \
     /* dx */ \
     M(mean_term_missing, "Your dx lacks the mean term. x_j also moves the mean, which stands in every xhat: subtract mean(g).\n" \
-                         "You can see it without a grader: the dx of a row must add up to 0, and yours does not.") \
+                         "You can see it without a grader: the dx of a row must add up to 0, and yours does not.\n" \
+                         "If you do subtract it: 1 / N is 0 in C, because both are integers.") \
     M(variance_term_missing, "Your dx lacks the variance term. x_j also moves the variance: subtract xhat_j * mean(g * xhat).\n" \
-                             "That the dx of a row add up to 0 does not test this term. sum(dx * xhat) does, when eps is 0.") \
+                             "That the dx of a row add up to 0 does not test this term. sum(dx * xhat) does, when eps is 0.\n" \
+                             "If you do subtract it: 1 / N is 0 in C, because both are integers.") \
     M(variance_term_sign, "You add the variance term. It is subtracted: dx_j = rstd * (g_j - mean(g) - xhat_j * mean(g * xhat)).") \
     M(backward_n_minus_1, "You divide the sums in backward by N - 1. Both are means over the N values of the row.") \
     M(sums_not_divided, "You use the sums of g and of g * xhat. Both are means: divide by N.") \
@@ -96,8 +103,8 @@ static void moments(unsigned m, const problem *p, size_t r, size_t i, double *me
     if (m & one_mean) first = 0, step = 1, count = p->rows * p->n;
     double var = 0;
     *mean = 0;
-    for (size_t k = 0; k < count; k++) *mean += p->x[first + k * step] / (m & mean_not_divided ? 1 : (double)count);
-    for (size_t k = 0; k < count; k++) {
+    for (size_t k = 0; k < count && !(m & (integer_division | mean_is_0)); k++) *mean += p->x[first + k * step] / (m & mean_not_divided ? 1 : (double)count);
+    for (size_t k = 0; k < count && !(m & (integer_division | variance_is_0)); k++) {
         const double d = p->x[first + k * step] - (m & variance_not_centred ? 0 : *mean);
         var += d * d / (double)(m & variance_n_minus_1 ? count - 1 : m & variance_not_divided ? 1 : count);
     }
