@@ -31,6 +31,8 @@ void my_gradient(loss *f, double *w, size_t n, double *gradient);
     M(all_nudged, "You nudge all weights at once. The loss then moves by the sum of all their effects. Nudge one weight at a time.") \
     M(first_nudged, "You nudge w[0] for every i. Derivative i needs a nudge of w[i] alone.") \
     M(gradient_one_sided, "my_gradient takes the slope from the right. Take the loss at w[i] + h and at w[i] - h, as my_slope does.") \
+    M(gradient_one_sided_halved, "my_gradient divides by 2h, but its two losses belong to w[i] and w[i] + h, which are h apart. Take the loss at\n" \
+                                 "w[i] - h, not at w[i].") \
     M(gradient_not_halved, "my_gradient divides by h. The two losses belong to weights that are 2h apart: divide by 2h.") \
     M(gradient_not_divided, "my_gradient writes how far the loss moves. Divide by 2h, as my_slope does.") \
     M(gradient_float, \
@@ -80,7 +82,7 @@ static double general(const double *w, size_t n)
     for (size_t i = 0; i < n; i++) sum += (double)(i + 1) * w[i] * w[i] * w[i], product *= tanh(w[i]) + 1.5;
     return sum / 4 + product;
 }
-static const double place[WEIGHTS] = { 0.3, -1.2, 0.8, 2.5, -0.4 }, before[WEIGHTS] = { 1, -2, 3, 0.5, -1.5 };
+static const double place[WEIGHTS] = { 2.5, -1.2, 0.8, 0.3, -0.4 }, before[WEIGHTS] = { 1, -2, 3, 0.5, -1.5 };
 
 static void formula_gradient(unsigned m, const void *data, double *answer)
 {
@@ -94,7 +96,8 @@ static void formula_gradient(unsigned m, const void *data, double *answer)
         const double h = my_step(old[k]); /* the learner's, which has passed */
         for (size_t j = first; j <= last; j++) w[j] = old[j] + my_step(old[j]);
         const double above = general(w, WEIGHTS);
-        for (size_t j = first; j <= last; j++) w[j] = m & gradient_one_sided ? old[j] : old[j] - my_step(old[j]);
+        for (size_t j = first; j <= last; j++)
+            w[j] = m & (gradient_one_sided | gradient_one_sided_halved) ? old[j] : old[j] - my_step(old[j]);
         const double below = general(w, WEIGHTS), apart = m & (gradient_one_sided | gradient_not_halved) ? h : 2 * h;
         const double moved = m & gradient_float ? (double)(float)above - (double)(float)below : above - below;
         if (!(m & not_restored)) memcpy(w, old, sizeof w);
@@ -116,7 +119,11 @@ static void check_slopes(void)
         grader_stop("not_begun", "my_slope returns 0. Begin at TODO 1 in exercise.c: one line.\n"
                                  "If you did write it: do you divide two integers? 1 / 2 is 0 in C.");
     if (same) grader_stop("h_ignored", "Your slope does not depend on h. Use the h that my_slope is given: my_step chooses it, at TODO 2.");
-    const grader_result all = { "the slope", "x^3, tanh(x), x / (1 + x^2)", formula_slope, &all_of_them, of_slope, 1, SLOPES, got, NULL },
+    double x[SLOPES], h[SLOPES];
+    for (int i = 0; i < SLOPES; i++) x[i] = slopes[i].x, h[i] = slopes[i].h;
+    const grader_input inputs[] = { { "x", x, 1, SLOPES }, { "h", h, 1, SLOPES }, { NULL } };
+    const grader_result all = { "the slope", "x^3, tanh(x), x / (1 + x^2), x^3", formula_slope, &all_of_them, of_slope, 1, SLOPES, got,
+                                NULL, inputs, .unlike = true },
                         worked = { "the slope", "x^3 at x = 2 with h = 0.1", formula_slope, &one, of_slope, 1, 1, got, NULL };
     grader_judge(list, &all, &worked);
 }
@@ -156,19 +163,51 @@ static void check_steps(void)
     }
 }
 
+static double moved[WEIGHTS]; /* by how much my_gradient has moved each weight: by my_step of it, if it ever has */
+static double watched(const double *w, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const double move = fabs(w[i] - place[i]);
+        if (move > 1e-9 && !(fabs(moved[i] / my_step(place[i]) - 1) < 1e-3)) moved[i] = move;
+    }
+    return general(w, n);
+}
+
+static void check_moves(void)
+{
+    int wrong = WEIGHTS;
+    bool first = true;
+    for (int i = WEIGHTS - 1; i >= 0; i--) {
+        if (moved[i] == 0) return; /* another mistake */
+        first &= fabs(moved[i] / my_step(place[0]) - 1) < 1e-3;
+        if (!(fabs(moved[i] / my_step(place[i]) - 1) < 1e-3)) wrong = i;
+    }
+    if (wrong == WEIGHTS) return;
+    if (first)
+        grader_stop("step_of_first",
+                    "You nudge every weight by %g, which is my_step(w[0]). The step depends on the size of the weight that is nudged: take\n"
+                    "my_step(w[i]).",
+                    moved[0]);
+    grader_stop("step_ignored",
+                "You nudge w[%d], which is %g, by %g. Nudge it by my_step(w[%d]), which is %g: that step keeps the error of the formula\n"
+                "and the error of rounding small.",
+                wrong, place[wrong], moved[wrong], wrong, my_step(place[wrong]));
+}
+
 static void check_gradient(void)
 {
     double w[WEIGHTS], got[WEIGHTS], right[WEIGHTS];
     memcpy(w, place, sizeof w), memcpy(got, before, sizeof got);
-    my_gradient(general, w, WEIGHTS, got);
+    my_gradient(watched, w, WEIGHTS, got);
     formula_gradient(0, NULL, right);
     if (!memcmp(got, before, sizeof got))
         grader_stop("gradient_not_begun", "my_gradient writes nothing yet. Go on at TODO 3: about eight lines.");
     bool good = true;
     for (int i = 0; i < WEIGHTS; i++) good &= fabs(got[i] - right[i]) < 1e-7;
-    const grader_result all = {
-        "the gradient", "a loss with 5 weights (general in grade.c)", formula_gradient, NULL, of_gradient, 1, WEIGHTS, got, NULL
-    };
+    if (good || !grader_explain(formula_gradient, NULL, of_gradient, got, WEIGHTS)) check_moves();
+    const grader_input inputs[] = { { "w", place, 1, WEIGHTS }, { NULL } };
+    const grader_result all = { "the gradient", "the loss sum of (i + 1) w[i]^3 / 4 + product of (tanh(w[i]) + 1.5)", formula_gradient,
+                                NULL, of_gradient, 1, WEIGHTS, got, NULL, inputs };
     if (!good) grader_judge(list, &all, NULL);
     for (int i = 0; i < WEIGHTS; i++)
         if (fabs(w[i] - place[i]) > 1e-12) grader_failed(), grader_stop_mistakes(list, not_restored);

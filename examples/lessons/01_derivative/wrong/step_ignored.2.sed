@@ -1,0 +1,2 @@
+# A thousandth is small enough.
+s/my_step(before)/1e-3/
