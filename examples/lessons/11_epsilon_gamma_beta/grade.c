@@ -26,6 +26,9 @@ void my_fold(size_t out, size_t in, double *w, double *b, const double *gamma, c
     M(two_values_still, "Two values give 0 only when eps is 0. With an eps xhat still moves along itself: rstd * eps / (var + eps).") \
     M(two_values_without_rstd, \
       "Your slope for two values is eps / (var + eps). That is the part that is left of rstd: multiply it by rstd.") \
+    M(two_values_variance, \
+      "Your factor for two values is var / (var + eps). That is the variance of xhat. 1 minus it is what is left of the step along\n" \
+      "xhat: the factor is eps / (var + eps).") \
     M(one_value, "One value is its own mean, so that xhat is always 0. The slope is 0.") \
     /* my_identity */ \
     M(gamma_is_variance, "Your gamma is the variance. xhat was divided by a root, so gamma is that root: sqrt(var + eps).") \
@@ -54,7 +57,7 @@ void my_fold(size_t out, size_t in, double *w, double *b, const double *gamma, c
 
 GRADER_MISTAKES(MISTAKES);
 static const unsigned of_slope = gamma_is_variance - 1, of_identity = bias_forgotten - gamma_is_variance,
-                      of_fold = 2 * gamma_divided - bias_forgotten;
+                      of_fold = 2u * gamma_divided - bias_forgotten;
 
 /* ---- The formulas, with a switch for each ---- */
 
@@ -91,7 +94,7 @@ static void formula_slope(unsigned m, const void *data, double *answer)
         if (m & slope_root_missing) slope *= slope;
         if (m & slope_inverted) slope = 1 / slope;
         if ((p->n == 2 && !(m & two_values)) || (p->n > 2 && m & slope_along_xhat))
-            slope *= m & two_values_still && p->n == 2 ? 0 : eps / inside;
+            slope *= m & two_values_still && p->n == 2 ? 0 : (m & two_values_variance && p->n == 2 ? var : eps) / inside;
         if (m & two_values_without_rstd && p->n == 2) slope = eps / inside;
         answer[r] = p->n == 1 && !(m & one_value) ? 0 : slope;
     }
@@ -135,14 +138,18 @@ static void formula_fold(unsigned m, const void *data, double *answer)
 
 static void check_slope(void)
 {
-    double got[ROWS];
+    double got[ROWS], eps[ROWS];
     bool untouched = true;
-    for (int r = 0; r < ROWS; r++) got[r] = my_largest_slope(rows[r].x, rows[r].n, rows[r].eps), untouched &= got[r] == 0;
+    for (int r = 0; r < ROWS; r++) {
+        got[r] = my_largest_slope(rows[r].x, rows[r].n, rows[r].eps), eps[r] = rows[r].eps;
+        untouched &= got[r] == 0;
+    }
     if (untouched) grader_stop("not_begun", "my_largest_slope returns 0. Begin at TODO 1 in exercise.c: about five lines.");
-    grader_judge(list,
-                 &(grader_result){ "the slope", "(1, 2, 4, 5) with eps 0.1, and four other rows (rows in grade.c)", formula_slope, rows,
-                                   of_slope, 1, ROWS, got, NULL },
-                 NULL);
+    const char *const of = "rows of 4, 3, 4, 2 and 1 values, with eps = 0.1, 0.3, 0.02, 0.5 and 0.2";
+    const grader_input inputs[] = { { "row 0", rows[0].x, 1, rows[0].n }, { "row 1", rows[1].x, 1, rows[1].n }, { "row 2", rows[2].x, 1, rows[2].n },
+                                    { "row 3", rows[3].x, 1, rows[3].n }, { "row 4", rows[4].x, 1, rows[4].n }, { "eps", eps, 1, ROWS }, { NULL } };
+    const grader_result r = { "the slope", of, formula_slope, rows, of_slope, 1, ROWS, got, NULL, inputs, .unlike = true };
+    grader_judge(list, &r, NULL);
     const double constant = my_largest_slope((const double[]){ 5, 5, 5 }, 3, 1e-5);
     if (!(fabs(constant * sqrt(1e-5) - 1) < 1e-9))
         grader_stop("constant_row", "For the row (5, 5, 5) with eps = 1e-5 your slope is %g. var is 0 there, so it is 1 / sqrt(eps).",
@@ -156,8 +163,9 @@ static void check_identity(void)
     if (grader_same(got, (double[2 * N]){ 0 }, 2 * N))
         grader_stop("identity_not_begun", "The slope is right. Go on at TODO 2: about four lines.");
     const char *const names[] = { "gamma", "beta" }, *const of = "the row (0.7, -0.4, 1.9, 0.2), eps = 0.02";
-    grader_judge_each(list, &(grader_result){ "gamma and beta", of, formula_identity, &rows[2], of_identity, 2, N, got, NULL }, NULL,
-                      names);
+    const grader_input inputs[] = { { "x", rows[2].x, 1, N }, { NULL } };
+    const grader_result r = { "gamma and beta", of, formula_identity, &rows[2], of_identity, 2, N, got, NULL, inputs };
+    grader_judge_each(list, &r, NULL, names);
 }
 
 static void check_fold(void)
@@ -168,8 +176,9 @@ static void check_fold(void)
     if (!memcmp(w, w0, sizeof w) && !memcmp(b, b0, sizeof b))
         grader_stop("fold_not_begun", "my_fold changes nothing yet. Go on at TODO 3: about four lines.");
     for (size_t o = 0; o < OUT; o++) memcpy(got + o * (IN + 1), w + o * IN, IN * sizeof *w), got[o * (IN + 1) + IN] = b[o];
-    const char *const of = "3 outputs: 4 weights (w0 in grade.c), and last b";
-    grader_judge(list, &(grader_result){ "w and b", of, formula_fold, NULL, of_fold, OUT, IN + 1, got, NULL }, NULL);
+    const grader_input inputs[] = { { "w", w0, OUT, IN }, { "b", b0, 1, OUT }, { "gamma", gamma_, 1, IN }, { "beta", beta_, 1, IN }, { NULL } };
+    const grader_result r = { "w and b", "3 outputs: 4 weights, and last b", formula_fold, NULL, of_fold, OUT, IN + 1, got, NULL, inputs };
+    grader_judge(list, &r, NULL);
 }
 
 /* All three on rows of 7 values, through gradus. Returns what is wrong. */
