@@ -19,7 +19,8 @@ gr_tensor *my_rms_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, double eps);
     M(instance_over_batch, "Your InstanceNorm returns c, and so joins the samples: that is BatchNorm. It has C means for each sample.") \
     M(instance_for_all, "Your InstanceNorm has one mean for everything. It has one for each channel of each sample.") \
     M(batch_is_layer, "Your BatchNorm returns n: that is LayerNorm. BatchNorm has one mean for each channel.") \
-    M(batch_for_each_sample, "Your BatchNorm has means for each sample: that is InstanceNorm. It takes a channel over all samples.") \
+    M(batch_for_each_sample, "Your BatchNorm has means for each sample: that is InstanceNorm. It takes a channel over all samples.\n" \
+                             "If your c is i / L, it counts the channels of all samples. c must stay below C: i / L % C.") \
     M(batch_for_each_position, "Your BatchNorm has a mean for each position. It takes a channel over all samples and all positions.") \
     M(layer_is_batch, "Your LayerNorm returns c: that is BatchNorm. LayerNorm has one mean for each sample.") \
     M(layer_for_each_position, \
@@ -55,7 +56,8 @@ gr_tensor *my_rms_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, double eps);
     M(dgamma_assigned, "You write dgamma[i] = .. where += is needed. Each row adds its part, and dgamma was not 0 before.") \
     /* dx */ \
     M(mean_term_added, "You subtract mean(g): that is LayerNorm's dx. RMSNorm subtracts no mean, so no gradient comes through one.") \
-    M(second_term_missing, "Your dx is g / RMS alone. x_j also moves the RMS: subtract xhat_j * mean(g * xhat).") \
+    M(second_term_missing, "Your dx is g / RMS alone. x_j also moves the RMS: subtract xhat_j * mean(g * xhat).\n" \
+                           "If you do subtract it: 1 / N is 0 in C, because both are integers.") \
     M(second_term_sign, "You add the second term. A larger x makes the RMS larger, and every xhat smaller: subtract it.") \
     M(xhat_not_scaled, "Your second term contains x. It contains xhat = x / RMS, here and inside mean(g * xhat).") \
     M(second_term_too_large, \
@@ -64,6 +66,7 @@ gr_tensor *my_rms_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, double eps);
     M(xhat_missing, "Your second term is mean(g * xhat) alone. It is xhat_j times that mean.") \
     M(xhat_missing_in_mean, "Your second term is xhat_j * mean(g). The mean is that of g * xhat.") \
     M(sums_not_divided, "You use the sum of g * xhat. It is a mean: divide by N.") \
+    M(sums_by_rows, "You divide the sum of g * xhat by the number of rows. It is a mean over the values of one row: divide by N.") \
     M(rstd_missing, "Your dx lacks the factor 1 / RMS. xhat is x / RMS, so both terms of dx carry it.") \
     M(gamma_missing_in_mean, "Your mean is that of dy * xhat. It contains g = gamma * dy, as the first term does.") \
     M(gamma_in_front, "You multiply the whole bracket by gamma_j. The mean needs the gamma of each value i: use g = gamma * dy in both terms.") \
@@ -167,7 +170,7 @@ static void formula_dgamma(unsigned m, const void *data, double *dgamma)
 static void formula_dx(unsigned m, const void *data, double *dx)
 {
     const problem *p = data;
-    const double count = m & sums_not_divided ? 1 : (double)p->n;
+    const double count = m & sums_not_divided ? 1 : (double)(m & sums_by_rows ? p->rows : p->n);
     for (size_t r = 0; r < p->rows; r++) {
         const double *x = p->x + r * p->n, *dy = p->dy + r * p->n;
         double unused, rstd, mean_g = 0, mean_gx = 0;
@@ -234,12 +237,13 @@ static const double x[LEN] = { 0.3, -1.2, 2.1, 0.7, -0.4, 1.9, 0.2, -0.6, 1.1, 3
 static const double gamma_[N] = { 1.3, -0.7, 0.4, 2.1, 0.6 };
 static const double dy[LEN] = { 0.5, -0.3, 0.8, 0.1, -0.9, -0.2, 0.7, 0.4, -0.6, 0.3, 0.9, -0.1, -0.5, 0.2, 0.6 };
 static const problem general = { R, N, 0.3, x, gamma_, dy, true };
+static const grader_input inputs[] = { { "x", x, R, N }, { "gamma", gamma_, 1, N }, { "dy", dy, R, N }, { NULL } };
 static const problem worked = { 1, 2, 0, (const double[]){ 3, 4 }, (const double[]){ 1, 1 }, (const double[]){ 1, 0 }, false };
 
 static void judge(const grader_mistake *known, const char *name, grader_formula *f, unsigned among, const double *got, size_t n_rows,
                   const double *small, const double *before)
 {
-    const grader_result whole = { name, "3 rows of 5 values, eps = 0.3", f, &general, among, n_rows, N, got, before },
+    const grader_result whole = { name, "3 rows of 5 values, eps = 0.3", f, &general, among, n_rows, N, got, before, inputs },
                         few = { name, "x = (3, 4), gamma = 1, eps = 0, dy = (1, 0)", f, &worked, among, 1, 2, small, NULL };
     grader_judge(known, &whole, &few);
 }

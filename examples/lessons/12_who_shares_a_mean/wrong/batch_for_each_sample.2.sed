@@ -1,0 +1,2 @@
+# c without the remainder.
+s|c = i / L % C|c = i / L|

@@ -1,0 +1,2 @@
+# The number of rows for the length of a row.
+s|\* rstd / N;|* rstd / rows;|
