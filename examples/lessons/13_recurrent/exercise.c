@@ -22,8 +22,8 @@ void my_forward(const unit *p, int T, const double *x, double *h)
 double my_backward(const unit *p, int T, const double *x, const double *h, const double *dy, unit *grad, double *dx)
 {
     /* TODO 2. Keep one number dh, which begins with 0: the part of the gradient of the state that comes from later steps. In each step, find da,
-     * the gradient of what is inside the tanh; add what the step gives to the gradients of w, u and b and to dx[t]; and find dh for the
-     * step before. */
+     * the gradient of what is inside the tanh; add what the step gives to the gradients of w, u and b and to dx[t]; and replace
+     * dh by what this step hands back to the step before. */
     (void)p, (void)T, (void)x, (void)h, (void)dy, (void)grad, (void)dx; /* remove this line */
     return 0;                                                           /* remove this line */
 }

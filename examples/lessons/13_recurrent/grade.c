@@ -40,6 +40,9 @@ double my_backward(const unit *p, int T, const double *x, const double *h, const
     M(dh_piles_up, \
       "You add da * w to the gradient of h[t] and go on with the sum. h[t] is another state than h[t-1]: what step t hands back\n" \
       "takes the place of dh.") \
+    M(later_piles_up, \
+      "You add da * w to what came from the later steps. h[t] is another state than h[t-1]: what step t hands back takes the place\n" \
+      "of dh.") \
     M(first_step_skipped, "You stop before step 1. It has a part in every gradient: go on while t >= 1.") \
     M(slope_missing, "Your da is the gradient of h[t] itself. The sum goes through a tanh: multiply by its slope, 1 - h[t]^2.") \
     M(slope_at_previous, \
@@ -153,7 +156,7 @@ static void backward(unsigned m, unsigned l, const problem *q, double *grad, dou
                                                                                                       : l & dx_without_u ? 1
                                                                                                                          : q->p.u);
         const double back = (m & slope_not_carried ? dh : da) * (m & w_not_carried ? 1 : m & u_carried ? q->p.u : q->p.w);
-        dh = m & dh_not_carried ? 0 : m & dh_piles_up ? dh + back : back;
+        dh = m & dh_not_carried ? 0 : m & dh_piles_up ? dh + back : m & later_piles_up ? later + back : back;
         if (m & dh_not_carried && k == q->T) dh = da * q->p.w;
     }
     const double before[3] = { q->before.w, q->before.u, q->before.b };
@@ -215,6 +218,9 @@ static const problem general = { 5,
                                  { 0, 0.2, -0.5, 0.7, 0.1, 1.1 } };
 static const problem worked = { 2, { 0.5, 0, 0 }, { 0, 0, 0 }, 0.5, { 0 }, { 0, 0, 1 }, { 0 } };
 
+static const grader_input inputs[] = { { "h[0]", &general.h0, 1, 1 }, { "x[1] ..", general.x + 1, 1, 5 }, { "dy[1] ..", general.dy + 1, 1, 5 },
+                                       { NULL } };
+
 /* Whether a set of mistakes in dw, du and db is seen in dx, if dx is written, and in the gradient of h[0]: alone, or with one mistake of their own. */
 static numbers got;
 static bool seen_later(unsigned m)
@@ -233,11 +239,9 @@ static bool seen_later(unsigned m)
 static void judge(const grader_mistake *known, const char *name, grader_formula *f, unsigned among, const double *v, size_t n,
                   const double *before, const double *small, size_t small_n)
 {
-    const grader_result whole = { name,   f == formula_dh0 ? "5, 4 and 3 steps" : "5 steps, w = 0.8, u = -0.6, b = 0.3",
-                                  f,      &general,
-                                  among,  1,
-                                  n,      v,
-                                  before, .confirm = f == formula_grad ? seen_later : NULL };
+    const char *const of = f == formula_dh0 ? "5, 4 and 3 steps, w = 0.8, u = -0.6, b = 0.3" : "5 steps, w = 0.8, u = -0.6, b = 0.3";
+    const grader_result whole = { name, of, f, &general, among, 1, n, v, before, inputs, .unlike = true,
+                                  .confirm = f == formula_grad ? seen_later : NULL };
     const grader_result by_hand = { name, "2 steps, w = 0.5, h[0] = 0.5, u = b = x = 0, dy = (0, 1)", f, &worked, among, 1, small_n, small,
                                     NULL };
     grader_judge(known, &whole, small ? &by_hand : NULL);
