@@ -121,14 +121,15 @@ static const double x[LEN] = { 0.3, -1.2, 2.1, 0.7, -0.4, 1.9, 0.2, -0.6, 1.1, 3
 static const double other[LEN] = { 0.5, -0.3, 0.8, 0.1, -0.9, -0.2, 0.7, 0.4, -0.6, 0.3, 0.9, -0.1 };
 static const int target[R] = { 0, 2, 3 };
 static const problem general = { R, C, x, target, 0.7, other };
+static const grader_input inputs[] = { { "x", x, R, C }, { NULL } };
 static const problem worked = { 1, 3, (const double[]){ 0, 0, 0 }, (const int[]){ 0 }, 1, NULL };
 
 static void judge(const char *name, grader_formula *f, unsigned among, size_t rows, size_t n, const double *got, const double *before,
                   size_t small_n, const double *small)
 {
     const char *const of =
-        f == formula_loss ? "row 0, rows 0 and 1, rows 0 to 2 (general in grade.c)" : "3 rows of 4 logits (general in grade.c)";
-    const grader_result whole = { name, of, f, &general, among, rows, n, got, before, .unlike = f == formula_loss },
+        f == formula_loss ? "row 0, rows 0 and 1, rows 0 to 2; targets 0, 2, 3" : "3 rows of 4 logits, targets 0, 2, 3; the gradient of the loss is 0.7";
+    const grader_result whole = { name, of, f, &general, among, rows, n, got, before, inputs, .unlike = f == formula_loss },
                         few = { name, "the logits (0, 0, 0), target 0", f, &worked, among, 1, small_n, small, NULL };
     grader_judge(list, &whole, &few);
 }

@@ -225,6 +225,14 @@ static void formula_rest(unsigned m, const void *data, double *answer)
 static const double a_[4 * MOST] = { 0.3, -1.2, 0.8, 1.7, 1.1, 0.4, -0.6, 2.0, -0.9, 0.7, 1.5, -0.2, 0.5, -0.7, 1.9, 0.1 };
 static const double c_prev_[MOST] = { 0.9, -1.4, 0.35, 2.2 }, dh_[MOST] = { 0.6, -0.8, 1.1, 0.3 }, later_[MOST] = { -0.4, 0.9, 0.25, 1.3 };
 static const problem plain = { MOST, false, a_, c_prev_, dh_, later_ }, with_norm = { MOST, true, a_, c_prev_, dh_, later_ };
+static const grader_input inputs[] = { { "a_i", a_, 1, MOST },
+                                       { "a_f", a_ + MOST, 1, MOST },
+                                       { "a_g", a_ + 2 * MOST, 1, MOST },
+                                       { "a_o", a_ + 3 * MOST, 1, MOST },
+                                       { "c_prev", c_prev_, 1, MOST },
+                                       { "dh", dh_, 1, MOST },
+                                       { "dc_later", later_, 1, MOST },
+                                       { NULL } };
 static const double ones[] = { 1, 1, 1, 1 }, zero[] = { 0 };
 static const problem worked = { 1, false, ones, ones, ones, zero };
 
@@ -252,9 +260,9 @@ static void judge_forward(const problem *p, unsigned among)
 {
     double got[2 * MOST], small[2 * MOST];
     run(&worked, small, NULL), run(p, got, NULL);
-    const grader_result c = { "c", "4 units", formula_c, p, among & OF_C, 1, MOST, got, NULL },
+    const grader_result c = { "c", "4 units", formula_c, p, among & OF_C, 1, MOST, got, NULL, inputs },
                         first = { "c", by_hand, formula_c, &worked, among & OF_C, 1, 1, small, NULL },
-                        h = { "h", "4 units", formula_h, p, among, 1, MOST, got + MOST, NULL },
+                        h = { "h", "4 units", formula_h, p, among, 1, MOST, got + MOST, NULL, inputs },
                         second = { "h", by_hand, formula_h, &worked, among, 1, 1, small + 1, NULL };
     grader_judge(forward_list, &c, &first), grader_judge(forward_list, &h, &second);
 }
@@ -263,11 +271,11 @@ static void judge_backward(const problem *p, unsigned among)
     double unused[2 * MOST], got[5 * MOST], small[5 * MOST];
     run(&worked, unused, small), run(p, unused, got);
     const size_t H = MOST;
-    const grader_result da_o = { "da_o", "4 units", formula_da_o, p, among & OF_DA_O, 1, H, got + 3 * H, NULL },
+    const grader_result da_o = { "da_o", "4 units", formula_da_o, p, among & OF_DA_O, 1, H, got + 3 * H, NULL, inputs },
                         first = { "da_o", by_hand, formula_da_o, &worked, among & OF_DA_O, 1, 1, small + 3, NULL };
     grader_judge(list, &da_o, &first);
     memmove(got + 3 * H, got + 4 * H, H * sizeof *got), small[3] = small[4];
-    const grader_result rest = { "backward", "4 units", formula_rest, p, among, 4, H, got, NULL },
+    const grader_result rest = { "backward", "4 units", formula_rest, p, among, 4, H, got, NULL, inputs },
                         second = { "backward", by_hand, formula_rest, &worked, among, 4, 1, small, NULL };
     grader_judge_each(list, &rest, &second, (const char *const[]){ "da_i", "da_f", "da_g", "dc_prev" });
 }

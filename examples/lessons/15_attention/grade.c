@@ -219,6 +219,7 @@ static const double before_[3 * LEN] = { 0.2,  -0.4, 0.6,  0.9,  0.1,  -0.3, 0.5
                                          -0.6, 0.25, 0.45, 0.8,  -0.2, 0.55, 0.7, 0.3,  0.4,  -0.9, 0.6,  0.05,
                                          1.2,  0.1,  0.65, -0.5, 0.85, 0.95, 0.2, -0.7, 0.3,  0.5,  0.75, -0.1 };
 static const problem general = { TOKENS, SIZE, q_, k_, v_, dy_, before_ };
+static const grader_input inputs[] = { { "q", q_, TOKENS, SIZE }, { "k", k_, TOKENS, SIZE }, { "v", v_, TOKENS, SIZE }, { "dy", dy_, TOKENS, SIZE }, { NULL } };
 
 /* ---- A block ---- */
 
@@ -298,7 +299,7 @@ static const problem worked = { 2, 2, worked_q, worked_k, worked_v, worked_dy, N
 static void judge(const grader_mistake *known, const char *const *alone, const char *name, const char *of, grader_formula *f,
                   unsigned among, size_t N, const double *got, const double *before, size_t small_rows, const double *small)
 {
-    const grader_result whole = { name, of, f, &general, among, before ? 3 * TOKENS : TOKENS, N, got, before, .alone = alone };
+    const grader_result whole = { name, of, f, &general, among, before ? 3 * TOKENS : TOKENS, N, got, before, inputs, .alone = alone };
     const grader_result example = { name, before ? BY_HAND ": rows 0 and 1 are dq, 2 and 3 dk, 4 and 5 dv" : BY_HAND, f, &worked, among, small_rows, 2, small, NULL };
     grader_judge(known, &whole, &example);
 }
