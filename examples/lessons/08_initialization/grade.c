@@ -138,15 +138,11 @@ static void check_std(void)
         grader_stop("not_begun",
                     "my_std returns 0. Begin at TODO 1 in exercise.c: two lines. If you have begun: 1 / in is 0 in C, because both\n"
                     "are integers.");
-    const grader_result all = { "the standard deviation",
-                                "70 inputs, 30 outputs; forward: linear, ReLU; backward: linear, ReLU",
-                                formula_std,
-                                NULL,
-                                of_std,
-                                SIZES,
-                                4,
-                                got,
-                                .unlike = true };
+    double fans[2][SIZES];
+    for (int k = 0; k < SIZES; k++) fans[0][k] = (double)sizes[k][1], fans[1][k] = (double)sizes[k][0];
+    const grader_input inputs[] = { { "in", fans[0], 1, SIZES }, { "out", fans[1], 1, SIZES }, { NULL } };
+    const char *const of = "70 inputs, 30 outputs (row 0), 5 inputs, 12 outputs (row 1); forward: linear, ReLU; backward: linear, ReLU";
+    const grader_result all = { "the standard deviation", of, formula_std, NULL, of_std, SIZES, 4, got, NULL, inputs, .unlike = true };
     grader_judge(list, &all, NULL);
 }
 
