@@ -27,8 +27,8 @@ void my_fold(size_t out, size_t in, double *w, double *b, const double *gamma, c
     M(two_values_without_rstd, \
       "Your slope for two values is eps / (var + eps). That is the part that is left of rstd: multiply it by rstd.") \
     M(two_values_variance, \
-      "Your factor for two values is var / (var + eps). That is the variance of xhat. 1 minus it is what is left of the step along\n" \
-      "xhat: the factor is eps / (var + eps).") \
+      "Your factor for two values is var / (var + eps). That is the variance of xhat.\n" \
+      "1 minus it is what is left of the step along xhat: the factor is eps / (var + eps).") \
     M(one_value, "One value is its own mean, so that xhat is always 0. The slope is 0.") \
     /* my_identity */ \
     M(gamma_is_variance, "Your gamma is the variance. xhat was divided by a root, so gamma is that root: sqrt(var + eps).") \
