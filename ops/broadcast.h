@@ -35,7 +35,7 @@ typedef void gr__map(gr_real *restrict out, const gr_real *const *in, size_t n, 
 
 /* Run a kernel over out, which has the shape of like; the inputs broadcast to it. how is a sum of GR__FIRST and GR__CLEAR, or 0. GR__CLEAR clears out, block
  * by block, before the kernel writes to it: the processor reads memory that a kernel writes, but not what memset clears. Results of 32 MB take 3/4 of the
- * time when they are broadcast or repeated, and 6/7 with two inputs. A kernel that computes much takes longer, and so does a result in L3. */
+ * time when one input is repeated, and 6/7 to 19/20 with two inputs. A kernel that computes much takes longer, and so does a result in L3. */
 void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, int how, bool ones, const gr_tensor *like, gr_tensor *const *in, size_t ins,
                 const gr_real *p);
 

@@ -189,7 +189,7 @@ static void quiz(void) /* the answers to the quiz and to Try: do both first */
     printf("5. sqrt(3): the variances of independent values add up, and each is 1.\n");
     number("sqrt(3)", sqrt(3));
     printf("Try 1. c reaches the later steps through h and U as well, and these parts add up.\n");
-    printf("Try 2. LN divides by sqrt(1 + 0.1^2) in each step: 0.608 would be left on average; this draw leaves 0.687.\n");
+    printf("Try 2. LN divides by sqrt(1 + 0.1^2) in each step: %.3f would be left on average. The program has one draw.\n", pow(1 + 0.1 * 0.1, -50));
     printf("Try 3. The one with LN on the carried cell. A normalized row hardly changes in a second norm.\n");
 }
 
