@@ -55,8 +55,7 @@ static bad_values look_for_bad(const gr_real *x, size_t n)
 static size_t first_bad(bad_values b) { return b.nan < b.inf ? b.nan : b.inf; }
 
 /* "; input 1 fc.weight [2, 3] is within [0, 3], there 0": `there` is value number at, for an x with the shape of like. */
-static void say_values(anomaly_text *a, const char *what, unsigned number, const gr_tensor *x, const gr_real *value, const gr_tensor *like,
-                       size_t at)
+static void say_values(anomaly_text *a, const char *what, unsigned number, const gr_tensor *x, const gr_real *value, const gr_tensor *like, size_t at)
 {
     const bad_values b = look_for_bad(value, x->len);
     const char *const path = gr__owner(x)->path;

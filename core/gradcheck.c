@@ -94,10 +94,9 @@ static void explain_gradient(gr__check *c, size_t k)
     l->found.factor = l->found.backward / l->found.differences;
     const bool known = l->x->len > 1 || fabs(l->found.factor + 1) <= 2 * c->tolerance || axes_of_factor(c, k); /* one value always has a factor */
     if (!l->listed) l->found.pattern = GR_GRADCHECK_NOT_RECORDED;
-    else if (l->found.element == SIZE_MAX || !(
-        explains(c, k, GR_GRADCHECK_LOST) || explains(c, k, GR_GRADCHECK_ZERO) || explains_along(c, k, GR_GRADCHECK_CONSTANT, l->x->rank) ||
-        (c->outs % l->x->len == 0 && explains(c, k, GR_GRADCHECK_UPSTREAM)) || explains(c, k, GR_GRADCHECK_NO_UPSTREAM) ||
-        (known && explains(c, k, GR_GRADCHECK_FACTOR)) || explains_along(c, k, GR_GRADCHECK_TRANSPOSED, l->x->rank) ||
+    else if (l->found.element == SIZE_MAX || !(explains(c, k, GR_GRADCHECK_LOST) || explains(c, k, GR_GRADCHECK_ZERO) ||
+        explains_along(c, k, GR_GRADCHECK_CONSTANT, l->x->rank) || (c->outs % l->x->len == 0 && explains(c, k, GR_GRADCHECK_UPSTREAM)) ||
+        explains(c, k, GR_GRADCHECK_NO_UPSTREAM) || (known && explains(c, k, GR_GRADCHECK_FACTOR)) || explains_along(c, k, GR_GRADCHECK_TRANSPOSED, l->x->rank) ||
         explains_along(c, k, GR_GRADCHECK_NOT_SUMMED, c->result.rank)))
         l->found.pattern = GR_GRADCHECK_UNKNOWN;
 }

@@ -141,8 +141,7 @@ gr_mark gr_tape_mark(const gr_tape *t)
 
 static bool life_has_room(gr_tape *t, gr__life *l)
 {
-    return gr__grow(&t->memory, &l->range, l->ranges, &l->room, sizeof *l->range) ||
-           gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: gr_tape_rewind");
+    return gr__grow(&t->memory, &l->range, l->ranges, &l->room, sizeof *l->range) || gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: gr_tape_rewind");
 }
 
 /* Only tensors that lived at the mark stay alive. */

@@ -157,8 +157,7 @@ static tensor_list segment_inputs(gr_tape *t, const segment *s, gr_tensor *const
     return list;
 }
 
-bool gr_recompute(gr_tape *t, gr_segment *f, void *argument, size_t argument_bytes, gr_tensor *const *in, size_t ins, gr_tensor **out,
-                  size_t outs)
+bool gr_recompute(gr_tape *t, gr_segment *f, void *argument, size_t argument_bytes, gr_tensor *const *in, size_t ins, gr_tensor **out, size_t outs)
 {
     for (size_t o = 0; out && o < outs; o++) out[o] = NULL;
     if (gr_failed(t)) return false;

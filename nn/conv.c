@@ -50,6 +50,29 @@ gr_tensor *gr_conv_forward(gr_tape *t, const gr_conv_module *c, gr_tensor *x)
     return (c->dims == 1 ? gr_conv1d : gr_conv2d)(t, x, c->weight, c->bias, &config);
 }
 
+gr_conv_module *gr_fuse_conv_bn_eval(gr_tape *t, gr_module *parent, const char *name, const gr_conv_module *conv, const gr_norm *bn)
+{
+    static const gr_op op = { .name = "fuse_conv_bn_eval" };
+    if (!conv || !bn) return gr_fail(t, &op, "%s is NULL", conv ? "bn" : "conv");
+    const gr_shape w = gr_shape_of(conv->weight), along = { w.rank, { w.dim[0], 1, 1, 1 } };
+    if (conv->transposed || bn->kind != GR_NORM_BATCH || bn->axis != 1 || !bn->running_mean || bn->shape.dim[0] != w.dim[0])
+        return gr_fail(t, &op, "conv must be a Conv1d or Conv2d, and bn a BatchNorm over its channels, on axis 1 and with running statistics; got %s with "
+                       "weight %s, and %s over %s on axis %d%s", conv->module.kind, gr_shape_name(t, w), bn->module.kind, gr_shape_name(t, bn->shape),
+                       bn->axis, bn->kind == GR_NORM_BATCH && !bn->running_mean ? " without running statistics" : "");
+    gr_conv_config c = conv->config;
+    c.no_bias = false;
+    gr_conv_module *m = conv_new(t, parent, name, conv->dims, false, w.dim[1] * (c.groups > 0 ? (size_t)c.groups : 1), w.dim[0], w.dim[2], &c);
+    const gr_mark mark = gr_tape_mark(t);
+    gr_tensor *s = gr_rsqrt(t, gr_add(t, bn->running_var, gr_scalar(t, bn->eps)));
+    if (bn->weight) s = gr_mul(t, s, bn->weight);
+    gr_tensor *bias = gr_mul(t, conv->bias ? gr_sub(t, conv->bias, bn->running_mean) : gr_neg(t, bn->running_mean), s);
+    if (bn->bias) bias = gr_add(t, bias, bn->bias);
+    const gr_tensor *weight = gr_mul(t, conv->weight, gr_reshape(t, s, along));
+    if (weight && bias) memcpy(m->weight->data, weight->data, weight->len * sizeof(gr_real)), memcpy(m->bias->data, bias->data, bias->len * sizeof(gr_real));
+    gr_tape_rewind(t, mark);
+    return m && gr_module_ready(t, &m->module) ? m : NULL;
+}
+
 /* ---- Pooling ---- */
 
 typedef gr_tensor *pool_function(gr_tape *t, gr_tensor *x, const gr_pool_config *config);

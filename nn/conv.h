@@ -6,7 +6,7 @@
  *     gr_flatten_new(t, net, NULL);                                                                                        */
 #ifndef GR_NN_CONV_H
 #define GR_NN_CONV_H
-#include "nn/module.h"
+#include "nn/norms.h"
 #include "ops/conv.h"
 
 typedef struct {
@@ -31,6 +31,13 @@ GR_API gr_conv_module *gr_conv_transpose1d_new(gr_tape *t, gr_module *parent, co
 GR_API gr_conv_module *gr_conv_transpose2d_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out, size_t kernel,
                                                const gr_conv_config *config);
 GR_API gr_tensor *gr_conv_forward(gr_tape *t, const gr_conv_module *c, gr_tensor *x);
+
+/* For inference: make one convolution that computes bn(conv(x)) as in evaluation mode, up to rounding:
+ *     s = gamma / sqrt(running_var + eps)        weight[o] = s[o] conv's weight[o]        bias = (conv's bias - running_mean) s + beta
+ * Call it instead of the two. It is a new module under parent, with values of its own: conv and bn stay as they are, and what they learn later does
+ * not reach it. Fails if conv is transposed, or if bn is not a BatchNorm over conv's channels, on axis 1 and with running statistics. (PyTorch:
+ * torch.nn.utils.fusion.fuse_conv_bn_eval.) */
+GR_API gr_conv_module *gr_fuse_conv_bn_eval(gr_tape *t, gr_module *parent, const char *name, const gr_conv_module *conv, const gr_norm *bn);
 
 /* Pooling: see gr_max_pool1d and the others. The kernel of config must be 1 or more. gr_forward runs them. */
 GR_API gr_module *gr_max_pool1d_new(gr_tape *t, gr_module *parent, const char *name, const gr_pool_config *config);

@@ -2,8 +2,7 @@
 #include "nn/internal.h"
 #include <limits.h>
 
-gr_embedding_module *gr_embedding_new(gr_tape *t, gr_module *parent, const char *name, size_t count, size_t size,
-                                      const gr_embedding_config *config)
+gr_embedding_module *gr_embedding_new(gr_tape *t, gr_module *parent, const char *name, size_t count, size_t size, const gr_embedding_config *config)
 {
     gr_embedding_module *e = gr_module_make(t, parent, name, "Embedding", sizeof *e);
     if (!e) return NULL;

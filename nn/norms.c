@@ -50,9 +50,8 @@ bool gr__norm_fits(gr_tape *t, const gr_op *op, const gr_norm *n, gr_shape x)
 static gr_tensor *norms_batch(gr_tape *t, const gr_norm *n, gr_tensor *x, double eps, const gr_norm_input *input)
 {
     const gr_batch_norm_config c = {
-        .running_mean = n->running_mean, .running_var = n->running_var, .batches = n->batches,
-        .momentum = n->momentum, .cumulative = n->cumulative, .eps = eps,
-        .lengths = input ? input->lengths : NULL, .mask = input ? input->mask : NULL,
+        .running_mean = n->running_mean, .running_var = n->running_var, .batches = n->batches, .momentum = n->momentum, .cumulative = n->cumulative,
+        .eps = eps, .lengths = input ? input->lengths : NULL, .mask = input ? input->mask : NULL,
     };
     return gr_batch_norm(t, x, n->axis, n->weight, n->bias, &c);
 }

@@ -64,8 +64,7 @@ gr_tensor *gr_positions_forward_from(gr_tape *t, const gr_positions *m, gr_tenso
     GR_WITHIN(t, &m->module);
     if (!gr_ready(t, &op, x)) return NULL;
     if (x->rank < 2 || gr_size(x, -2) > m->weight->dim[0] || gr_size(x, -1) != m->weight->dim[1])
-        return gr_fail(t, &op, "x must be [.., T, %zu] with T at most %zu; got %s", m->weight->dim[1], m->weight->dim[0],
-                       gr_shape_text(t, x));
+        return gr_fail(t, &op, "x must be [.., T, %zu] with T at most %zu; got %s", m->weight->dim[1], m->weight->dim[0], gr_shape_text(t, x));
     const size_t T = gr_size(x, -2);
     if (!positions_fit(t, &op, x, starts, m->weight->dim[0] - T)) return NULL;
     if (!starts) return gr_add(t, x, gr_slice(t, m->weight, 0, T));

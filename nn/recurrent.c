@@ -129,8 +129,7 @@ gr_recurrent *gr_recurrent_new(gr_tape *t, gr_module *parent, const char *name, 
 
 /* ---- Forward ---- */
 
-static bool recurrent_check_state(gr_tape *t, const gr_recurrent *l, const gr_op *op, const char *name, const gr_tensor *x,
-                                  const gr_tensor *state)
+static bool recurrent_check_state(gr_tape *t, const gr_recurrent *l, const gr_op *op, const char *name, const gr_tensor *x, const gr_tensor *state)
 {
     const size_t B = x->dim[!l->config.batch_first], n = l->layers * l->directions;
     if (!gr_alive(t, op, name, state)) return false;
@@ -166,8 +165,7 @@ static double *recurrent_record(gr_tape *t, const gr_op *op, size_t n, size_t T)
     return gr_fail_as(t, GR_NO_MEMORY, op->name, "out of memory: norms of %zu steps", T);
 }
 
-static gr_recurrent_out recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_tensor *x, const gr_recurrent_input *input,
-                                          gr_recurrent_kind which)
+static gr_recurrent_out recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_tensor *x, const gr_recurrent_input *input, gr_recurrent_kind which)
 {
     const layer_kind *const kind = &layer_kinds[which];
     const gr_op *op = kind->of->op;

@@ -124,8 +124,7 @@ static size_t attention_at(const attention_saved *s, size_t i)
 static attention_head attention_head_of(const attention_saved *s, size_t chunk)
 {
     const size_t b = chunk / s->heads, h = chunk % s->heads;
-    return (attention_head){ .b = b,
-                             .q = b * s->Tq * s->q_row + h * s->d, .k = b * s->Tk * s->k_row + h * s->d,
+    return (attention_head){ .b = b, .q = b * s->Tq * s->q_row + h * s->d, .k = b * s->Tk * s->k_row + h * s->d,
                              .v = b * s->Tk * s->v_row + h * s->e, .y = b * s->Tq * s->y_row + h * s->e,
                              .keys = s->lengths ? (size_t)s->lengths[b] : s->Tk, .start = s->starts ? (size_t)s->starts[b] : 0,
                              .masked = s->causal || s->mask };

@@ -144,13 +144,11 @@ static bool cross_entropy_check(gr_tape *t, const gr_op *op, const char *name, c
         return gr_fail(t, op, "%s is %s, so axis 1 has the classes; if it is the last axis, reshape to %s, and target to [%zu]", name, gr_shape_text(t, x),
                        gr_shape_name(t, GR_SHAPE(target->len, x->dim[got.rank])), target->len);
     if (got.rank != want.rank || memcmp(got.dim, want.dim, (size_t)want.rank * sizeof *want.dim))
-        return gr_fail(t, op, "%s is %s, so target must be %s; got %s", name, gr_shape_text(t, x), gr_shape_name(t, want),
-                       gr_shape_name(t, got));
+        return gr_fail(t, op, "%s is %s, so target must be %s; got %s", name, gr_shape_text(t, x), gr_shape_name(t, want), gr_shape_name(t, got));
     s->axis = softmax_axis_of(x, x->rank > 1);
     if (s->axis.inner == 1 && s->axis.chunk < 16) s->axis.chunk = 16; /* a whole block of rows */
     if (c.weight && c.weight->len != s->axis.C)
-        return gr_fail(t, op, "%s is %s, so weight must hold %zu values; got %s", name, gr_shape_text(t, x), s->axis.C,
-                       gr_shape_text(t, c.weight));
+        return gr_fail(t, op, "%s is %s, so weight must hold %zu values; got %s", name, gr_shape_text(t, x), s->axis.C, gr_shape_text(t, c.weight));
     if (!(c.label_smoothing >= 0 && c.label_smoothing <= 1))
         return gr_fail(t, op, "label_smoothing must be in 0 .. 1; got %g", c.label_smoothing);
     if (c.reduction > GR_REDUCE_NONE) return gr_fail(t, op, "reduction must be GR_REDUCE_MEAN, GR_REDUCE_SUM or GR_REDUCE_NONE; got %d", (int)c.reduction);

@@ -246,8 +246,7 @@ static void lstm_bn_run(gr_tape *t, const gr__sequence *s)
     f.packed = packed;
     lstm_bn_prepare(s);
     for (size_t c = 0; c < chunks; c++)
-        gr__gemm_pack(gr_isa(t), 4 * lstm_bn_units(H, c), H, (gr_mat){ w_hh + c * 4 * LSTM_BN_UNITS * H, 1, H },
-                      packed + c * f.packed_of_chunk);
+        gr__gemm_pack(gr_isa(t), 4 * lstm_bn_units(H, c), H, (gr_mat){ w_hh + c * 4 * LSTM_BN_UNITS * H, 1, H }, packed + c * f.packed_of_chunk);
     gr__gemm(t, s->T * s->B, G, I, (gr_mat){ s->x, I, 1 }, (gr_mat){ w_ih, 1, I }, s->normed[SEQ_NORM_X], G, (gr_start){ NULL, 0 });
     for (int n = 0; n < SEQ_NORMS; n++)
         if (!s->of_batch && s->moments[n]) lstm_bn_recall(s, n);

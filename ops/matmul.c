@@ -137,8 +137,7 @@ static bool matmul_shape(gr_tape *t, const gr_tensor *a, bool ta, const gr_tenso
     gr_shape a_axes = gr_shape_of(a), b_axes = gr_shape_of(b); /* the leading ones */
     a_axes.rank = a_matrix ? a->rank - 2 : 0, b_axes.rank = b_matrix ? b->rank - 2 : 0;
     if (!gr__broadcast(a_axes, b_axes, shape))
-        return gr_fail(t, &matmul_op,
-                       "a is %s and b is %s: the axes before the matrices do not broadcast: counted from the last, sizes must be equal or 1",
+        return gr_fail(t, &matmul_op, "a is %s and b is %s: the axes before the matrices do not broadcast: counted from the last, sizes must be equal or 1",
                        gr_shape_text(t, a), gr_shape_text(t, b));
     s->a = gr__runs_in(*shape, a_axes), s->b = gr__runs_in(*shape, b_axes);
     s->matrices = gr__runs_count(&s->a, true) * gr__runs_count(&s->a, false);

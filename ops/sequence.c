@@ -62,10 +62,8 @@ gr__cell gr__sequence_step(const gr__sequence *s, gr_range rows, size_t k)
         .R = rows.count, .H = H, .G = s->G, .groups = s->groups, .first = s->first, .rest = s->rest, .eps = s->eps, .relu = s->relu,
         .time = gr__sequence_time(s, k), .lengths = s->lengths ? s->lengths + rows.first : NULL,
         .ln_x = sequence_norm_at(s, SEQ_NORM_X, s->normed[SEQ_NORM_X], at, row), .ln_h = sequence_norm_at(s, SEQ_NORM_H, s->normed[SEQ_NORM_H], at, row),
-        .ln_sum = sequence_norm_at(s, SEQ_NORM_SUM, s->normed[SEQ_NORM_SUM], at, row),
-        .ln_c = sequence_norm_at(s, SEQ_NORM_C, s->c, next, row),
-        .gates = s->gates + at, .wh = s->kind->apart ? s->normed[SEQ_NORM_H] + at : NULL,
-        .more = s->more + row * H,
+        .ln_sum = sequence_norm_at(s, SEQ_NORM_SUM, s->normed[SEQ_NORM_SUM], at, row), .ln_c = sequence_norm_at(s, SEQ_NORM_C, s->c, next, row),
+        .gates = s->gates + at, .wh = s->kind->apart ? s->normed[SEQ_NORM_H] + at : NULL, .more = s->more + row * H,
         .h_prev = s->h + now, .h = s->h + next,
     };
     if (s->kind->has_c) p.c_prev = s->c + now, p.c = s->c + next;

@@ -50,9 +50,8 @@ static bool sequence_check_bn(gr_tape *t, const gr_op *op, const gr__sequence *s
             const bool wanted = s->norm == GR_LSTM_BN && (i != 1 || n == SEQ_NORM_C);
             const gr_shape shape = i < 2 ? GR_SHAPE(N) : GR_SHAPE(steps, N);
             if (!wanted && has[i])
-                return gr_fail(
-                    t, op, s->norm == GR_LSTM_BN ? "%s.%s is given, but only bn_c has one" : "%s.%s is given, but norm lacks GR_LSTM_BN",
-                    norm[n], part[i]);
+                return gr_fail(t, op, s->norm == GR_LSTM_BN ? "%s.%s is given, but only bn_c has one" : "%s.%s is given, but norm lacks GR_LSTM_BN",
+                               norm[n], part[i]);
             if (wanted && !gr__shapes_are_equal(gr_shape_of(has[i]), shape))
                 return gr_fail(t, op, "norm is GR_LSTM_BN, so %s.%s must be %s; got %s", norm[n], part[i], gr_shape_name(t, shape),
                                gr_shape_text(t, has[i]));

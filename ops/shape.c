@@ -132,8 +132,7 @@ bool gr_split(gr_tape *t, gr_tensor *x, int axis, const size_t *sizes, size_t n,
     if (n && !out) return gr_fail(t, &split_op, "the list for the results is NULL");
     for (size_t k = 0; k < n; k++) gr_size_add(sum, sizes[k], &sum);
     if (sum != x->dim[axis])
-        return gr_fail(t, &split_op, "x is %s, so the sizes on axis %d must add up to %zu; got %zu", gr_shape_text(t, x), axis,
-                       x->dim[axis], sum);
+        return gr_fail(t, &split_op, "x is %s, so the sizes on axis %d must add up to %zu; got %zu", gr_shape_text(t, x), axis, x->dim[axis], sum);
     for (; i < n && (out[i] = part(t, &split_op, x, axis, at, sizes[i], 1, false)); i++) at += sizes[i];
     if (i < n) while (i) out[--i] = NULL;
     return !gr_failed(t);
@@ -204,8 +203,7 @@ gr_tensor *gr_stack(gr_tape *t, gr_tensor *const *x, size_t n, int axis)
     if (axis < 0) axis += rank;
     for (size_t i = 1; i < n; i++)
         if (!gr_same_shape(x[0], x[i]))
-            return gr_fail(t, &stack_op, "x[%zu] is %s and x[0] is %s: the shapes must be equal", i, gr_shape_text(t, x[i]),
-                           gr_shape_text(t, x[0]));
+            return gr_fail(t, &stack_op, "x[%zu] is %s and x[0] is %s: the shapes must be equal", i, gr_shape_text(t, x[i]), gr_shape_text(t, x[0]));
     if (rank > GR_MAX_RANK) return gr_fail(t, &stack_op, "x[0] is %s, so the result would have more than %d axes", gr_shape_text(t, x[0]), GR_MAX_RANK);
     gr_shape shape = { .rank = rank };
     for (int k = 0; k < rank; k++) shape.dim[k] = k < axis ? x[0]->dim[k] : k == axis ? n : x[0]->dim[k - 1];

@@ -151,8 +151,7 @@ static bool demanded_is_there(checkpoint_reader *r)
 static bool kept_slots_find(const checkpoint_reader *r)
 {
     for (gr_slot *s = gr_slot_first(r->m); s; s = gr_slot_next(r->m, s)) {
-        const gr_safetensors_entry *const e =
-            s->kind == GR_KEPT ? gr_safetensors_find(r->f, gr__joined(r->t, "kept/", gr__slot_key(r->m, s))) : NULL;
+        const gr_safetensors_entry *const e = s->kind == GR_KEPT ? gr_safetensors_find(r->f, gr__joined(r->t, "kept/", gr__slot_key(r->m, s))) : NULL;
         if (e) r->place[e - r->f->entry].slot = s;
     }
     return !gr_failed(r->t);

@@ -44,8 +44,7 @@ static bool optim_was_reached(gr_tape *t, const gr_optim *o)
         if (!wanting && !o->entry[i].held.slot->frozen) wanting = o->entry[i].held.slot->path;
     }
     if (wanting)
-        return gr_fail(t, NULL,
-                       "optim_step: no gradient reached any parameter of this optimizer (%s, ...): gr_backward was not called since "
+        return gr_fail(t, NULL, "optim_step: no gradient reached any parameter of this optimizer (%s, ...): gr_backward was not called since "
                        "gr_optim_zero_grad, or the loss does not depend on this module; gr_print_audit says which", wanting);
     return gr_fail(t, NULL, "optim_step: all %zu parameters are frozen", o->entries);
 }

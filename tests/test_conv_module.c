@@ -168,6 +168,84 @@ TEST(a_cnn_learns)
     }
 }
 
+/* ---- A BatchNorm inside its convolution ---- */
+
+static void vary(gr_tensor *x, gr_real least) /* x[i]: least + 0.37 i, between least and least + 2 */
+{
+    for (size_t i = 0; x && i < x->len; i++) x->data[i] = least + (gr_real)(37 * i % 200) / 100;
+}
+
+TEST(a_fused_batch_norm_computes_the_same)
+{
+    const struct { int dims; gr_conv_config conv; gr_norm_config bn; } c[] = {
+        { 2, { 0 }, { 0 } },
+        { 2, { .stride = 2, .padding = 1, .groups = 2, .kernel_w = 2 }, { .eps = 0.1 } },
+        { 2, { .padding = 1, .no_bias = true }, { .no_bias = true, .eps = GR_NONE } },
+        { 2, { .dilation = 2 }, { .no_affine = true } },
+        { 1, { .stride = 2, .groups = 4 }, { .dims = 1 } },
+        { 1, { .no_bias = true }, { .no_affine = true, .momentum = 0.5 } },
+    };
+    for (size_t i = 0; i < COUNT(c); i++) {
+        gr_tape *t = gr_tape_new(3, NULL);
+        gr_module *net = gr_module_new(t);
+        gr_conv_module *conv = (c[i].dims == 2 ? gr_conv2d_new : gr_conv1d_new)(t, net, "conv", 4, 8, 3, &c[i].conv);
+        gr_norm *bn = gr_batch_norm_new(t, net, "bn", 8, &c[i].bn);
+        assert_ok(t);
+        vary(bn->running_mean, -1), vary(bn->running_var, (gr_real)0.3), vary(bn->weight, (gr_real)-0.7), vary(bn->bias, -1);
+        gr_conv_module *fused = gr_fuse_conv_bn_eval(t, net, "fused", conv, bn);
+        assert_ok(t);
+        gr_tensor *x = gr_randn(t, c[i].dims == 2 ? GR_SHAPE(3, 4, 9, 7) : GR_SHAPE(3, 4, 11), 0, 1, "x");
+        gr_tape_set_training(t, false);
+        assert_tensors_close(gr_conv_forward(t, fused, x), gr_norm_forward(t, bn, gr_conv_forward(t, conv, x), NULL), sizeof(gr_real) == 4 ? 1e-6 : 1e-14);
+        assert_string_equal(gr_slot_find(net, "fused.bias")->path, "fused.bias");
+        const gr_real before = fused->bias->data[7];
+        bn->running_mean->data[7] += 1, conv->weight->data[0] += 1; /* they do not reach it */
+        assert_true(fused->bias->data[7] == before);
+        gr_tape_reset(t);
+        gr_module_free(net), gr_tape_free(t);
+    }
+}
+
+/* A program may fuse between a forward and its backward: what the tape has recorded stays. */
+TEST(fusing_leaves_the_tape_as_it_was)
+{
+    gr_tape *t = gr_tape_new(3, NULL);
+    gr_module *net = gr_module_new(t);
+    gr_conv_module *conv = gr_conv2d_new(t, net, "conv", 1, 2, 1, NULL);
+    gr_norm *bn = gr_batch_norm_new(t, net, "bn", 2, NULL);
+    gr_tensor *loss = gr_sum(t, gr_conv_forward(t, conv, gr_ones(t, GR_SHAPE(1, 1, 2, 2))), GR_ALL_AXES, false);
+    assert_non_null(gr_fuse_conv_bn_eval(t, net, NULL, conv, bn));
+    assert_true(gr_backward(t, loss));
+    for (size_t i = 0; i < 2; i++) assert_true(gr_grad(t, conv->weight)[i] == 4);
+    assert_null(gr_grad(t, bn->weight));
+    gr_tape_reset(t);
+    gr_module_free(net), gr_tape_free(t);
+}
+
+TEST(what_cannot_be_fused_is_named)
+{
+    gr_tape *t = gr_tape_new(3, NULL);
+    gr_module *net = gr_module_new(t);
+    const gr_conv_module *conv = gr_conv2d_new(t, net, "conv", 2, 4, 3, NULL), *up = gr_conv_transpose2d_new(t, net, "up", 2, 4, 3, NULL);
+    const gr_norm *bn = gr_batch_norm_new(t, net, "bn", 4, NULL), *other = gr_batch_norm_new(t, net, "other", 5, NULL);
+    const gr_norm *last = gr_batch_norm_new(t, net, "last", 4, &(gr_norm_config){ .axis = -1 });
+    const gr_norm *batch = gr_batch_norm_new(t, net, "batch", 4, &(gr_norm_config){ .no_running = true });
+    const gr_norm *group = gr_group_norm_new(t, net, "group", 2, 4, NULL);
+    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", NULL, bn), "fuse_conv_bn_eval: conv is NULL");
+    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", conv, NULL), "fuse_conv_bn_eval: bn is NULL");
+#define NEEDS "fuse_conv_bn_eval: conv must be a Conv1d or Conv2d, and bn a BatchNorm over its channels, on axis 1 and with running statistics; got "
+    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", up, bn), NEEDS "ConvTranspose2d with weight [2, 4, 3, 3], and BatchNorm over [4] on axis 1");
+    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", conv, other), NEEDS "Conv2d with weight [4, 2, 3, 3], and BatchNorm over [5] on axis 1");
+    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", conv, last), NEEDS "Conv2d with weight [4, 2, 3, 3], and BatchNorm over [4] on axis -1");
+    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", conv, batch),
+                 NEEDS "Conv2d with weight [4, 2, 3, 3], and BatchNorm over [4] on axis 1 without running statistics");
+    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", conv, group), NEEDS "Conv2d with weight [4, 2, 3, 3], and GroupNorm over [4] on axis 1");
+    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "bn", conv, bn), "'bn' under the root: there is one already");
+    assert_null(gr_slot_find(net, "f.weight"));
+    gr_tape_recover(t);
+    gr_module_free(net), gr_tape_free(t);
+}
+
 /* ---- A training step without memory ---- */
 
 static bool cnn_step(gr_tape *t, gr_module *net, gr_optim *adam)
@@ -188,6 +266,8 @@ static bool cnn_without_memory(gr_tape *t, void *nothing)
     gr_optim *adam = gr_adam_new(t, net, NULL);
     bool good = !gr_failed(t);
     for (int step = 0; good && step < 3; step++) good = cnn_step(t, net, adam);
+    gr_module *const parts = good ? net->child->child : NULL;
+    good = good && gr_fuse_conv_bn_eval(t, net, "fused", (gr_conv_module *)parts, gr_norm_of(parts->next));
     gr_optim_free(adam), gr_module_free(net);
     return good;
 }
@@ -205,6 +285,9 @@ int main(void)
         cmocka_unit_test(each_module_calls_its_operator),
         cmocka_unit_test(channels_kernels_and_groups_that_do_not_fit_are_named),
         cmocka_unit_test(a_cnn_learns),
+        cmocka_unit_test(a_fused_batch_norm_computes_the_same),
+        cmocka_unit_test(fusing_leaves_the_tape_as_it_was),
+        cmocka_unit_test(what_cannot_be_fused_is_named),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

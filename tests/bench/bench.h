@@ -53,7 +53,7 @@ struct bench_work {
     const bench_kind *kind;
     const size_t *size;
     gr_tape *t;
-    gr_module *net;
+    gr_module *net, *fused;      /* fused: convolutions that an inference runs instead of those of net, with their norms */
     gr_optim *optim;
     bool (*step)(bench_work *w); /* one run */
     void *part[BENCH_PARTS];     /* the modules that step calls */

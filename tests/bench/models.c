@@ -89,18 +89,35 @@ static bool mlp(bench_work *w) /* batch in width layers norm */
     return bench_values(w, "x", GR_SHAPE(s[0], s[1])) == 0 && bench_ints(w, "labels", GR_SHAPE(s[0]), CLASSES) == 1;
 }
 
+/* The network with each BatchNorm inside the convolution before it, as frozen inference in PyTorch. */
+static bool fused_step(bench_work *w)
+{
+    gr_tape_reset(w->t);
+    gr_tensor *x = input(w, 0);
+    const gr_module *fused = w->fused->child;
+    for (const gr_module *m = ((gr_module *)w->part[0])->child; m; m = m->next) {
+        const bool normed = gr_norm_of(m->next);
+        x = gr_forward(w->t, normed ? fused : m, x);
+        if (normed) m = m->next, fused = fused->next;
+    }
+    return finish(w, x, 1, 0);
+}
+
 /* Two 3x3 convolutions, with a pooling after the second; padded, also after the first. */
 static bool cnn(bench_work *w) /* batch first second padding norm */
 {
     const size_t *s = w->size;
     size_t in = 1, side = 28;
     gr_module *net = w->part[0] = gr_sequential_new(w->t, w->net, "net");
+    const bool fuses = s[4] == NORM_BATCH && !bench_trains(w);
+    if (fuses) w->fused = gr_module_new(w->t);
     for (int k = 0; k < 2; k++) {
         const size_t out = s[1 + k];
-        gr_conv2d_new(w->t, net, NULL, in, out, 3, &(gr_conv_config){ .padding = (int)s[3] });
+        const gr_conv_module *conv = gr_conv2d_new(w->t, net, NULL, in, out, 3, &(gr_conv_config){ .padding = (int)s[3] });
         side += 2 * s[3] - 2;
         layer(w, s[0], side * side * out * in * 9, k == 0);
-        if (s[4] == NORM_BATCH) gr_batch_norm_new(w->t, net, NULL, out, NULL);
+        const gr_norm *bn = s[4] == NORM_BATCH ? gr_batch_norm_new(w->t, net, NULL, out, NULL) : NULL;
+        if (fuses) gr_fuse_conv_bn_eval(w->t, w->fused, NULL, conv, bn);
         if (s[4] == NORM_LAYER) gr_layer_norm_new(w->t, net, NULL, GR_SHAPE(out, side, side), NULL);
         if (s[4] == NORM_GROUP) gr_group_norm_new(w->t, net, NULL, 8, out, NULL);
         gr_activation_new(w->t, net, NULL, "ReLU", gr_relu);
@@ -111,7 +128,7 @@ static bool cnn(bench_work *w) /* batch first second padding norm */
     linear(w, net, in * side * side, 128, false);
     gr_activation_new(w->t, net, NULL, "ReLU", gr_relu);
     linear(w, net, 128, CLASSES, false);
-    w->step = sequential_step;
+    w->step = fuses ? fused_step : sequential_step;
     return bench_values(w, "x", GR_SHAPE(s[0], 1, 28, 28)) == 0 && bench_ints(w, "labels", GR_SHAPE(s[0]), CLASSES) == 1;
 }
 

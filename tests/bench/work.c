@@ -233,7 +233,7 @@ void bench_close(bench_work *w)
 {
     if (!w) return;
     gr_tape_reset(w->t);
-    gr_optim_free(w->optim), gr_module_free(w->net), gr_tape_free(w->t);
+    gr_optim_free(w->optim), gr_module_free(w->net), gr_module_free(w->fused), gr_tape_free(w->t);
     for (int i = 0; i < w->ins; i++) free(w->in[i].data);
     free(w->dy), free(w);
 }
