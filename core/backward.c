@@ -92,8 +92,7 @@ bool gr__mark_and_allocate(gr_tape *t)
         for (unsigned i = 0; i < n->ins; i++)
             if (n->in[i] && gr__wants(n->in[i]) && !gr__reach(t, n->in[i])) return false;
         for (unsigned i = 0; i < n->outs; i++)
-            if (gives_back(n->out[i]))
-                t->now.spare = memcpy(n->out[i]->grad, &(gr__spare){ t->now.spare, n->out[i]->len }, sizeof(gr__spare));
+            if (gives_back(n->out[i])) t->now.spare = memcpy(n->out[i]->grad, &(gr__spare){ t->now.spare, n->out[i]->len }, sizeof(gr__spare));
         if (n->versions && !gr__versions_hold(t, n)) return false;
         const size_t wanted = n->op->scratch ? n->op->scratch(n) : 0;
         if (wanted > scratch) scratch = wanted;

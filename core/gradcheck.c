@@ -168,8 +168,7 @@ static bool run(gr__check *c, bool alone)
         if (in->differences) memcpy(in->differences, l->differences, l->x->len * sizeof(double));
         if (l->found.pattern) say_gradient(c, k), all = report_error(c);
     }
-    if (all && !c->recorded)
-        gr_fail_as(c->t, GR_MISUSE, "", "the result depends on no input whose gradient is checked"), all = report_error(c);
+    if (all && !c->recorded) gr_fail_as(c->t, GR_MISUSE, "", "the result depends on no input whose gradient is checked"), all = report_error(c);
     return all;
 }
 

@@ -40,8 +40,7 @@ static void *refuse(gr_tape *t, const char *op, const char *what, size_t number,
         return gr_fail_as(t, GR_MISUSE, op, "%s was made before %s, or after a mark that gr_tape_rewind went back to, which ended it; %s",
                           name, end, after);
     snprintf(name + (n < 80 ? n : 79), sizeof shape, " %s", gr__shape_write(shape, rank, dim));
-    if (owner != t)
-        return gr_fail_as(t, GR_MISUSE, op, "%s belongs to another tape (copy its values), or to a step that is over: %s", name, remedy);
+    if (owner != t) return gr_fail_as(t, GR_MISUSE, op, "%s belongs to another tape (copy its values), or to a step that is over: %s", name, remedy);
     if (stamp >> GR__LEVEL_SHIFT)
         return gr_fail_as(t, GR_MISUSE, op, "%s was made inside a function that gr_recompute ran, and ended with it; only what the function "
                           "returns in out outlives it", name);

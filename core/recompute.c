@@ -164,8 +164,7 @@ bool gr_recompute(gr_tape *t, gr_segment *f, void *argument, size_t argument_byt
     if (!f) return gr_fail(t, &recompute_op, "the function is NULL");
     if (!out || !outs) return gr_fail(t, &recompute_op, "the function must have an output");
     if (ins && !in) return gr_fail(t, &recompute_op, "the list of inputs is NULL");
-    if (argument_bytes && !argument)
-        return gr_fail(t, &recompute_op, "the argument is NULL, and %zu bytes of it are to be copied", argument_bytes);
+    if (argument_bytes && !argument) return gr_fail(t, &recompute_op, "the argument is NULL, and %zu bytes of it are to be copied", argument_bytes);
     for (size_t i = 0; i < ins; i++)
         if (in[i] && !gr__alive(t, in[i])) return gr__refuse_dead(t, recompute_op.name, "input", i + 1, in[i]);
     segment s = { .f = f, .argument = argument, .ins = ins, .outs = outs, .training = t->training, .state_end = t->now.undo };

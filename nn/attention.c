@@ -21,8 +21,7 @@ gr_multihead_attention *gr_multihead_attention_new(gr_tape *t, gr_module *parent
     gr_module *self = &m->module;
     gr__size_is_positive(t, self, "size", size);
     if (!heads || size % heads) gr_fail(t, NULL, "%s: the size must be a multiple of the heads; got %zu and %zu", self->path, size, heads);
-    if (!(c.dropout >= 0 && c.dropout <= 1))
-        gr_fail(t, NULL, "%s: the probability of dropout must be in [0, 1]; got %g", self->path, c.dropout);
+    if (!(c.dropout >= 0 && c.dropout <= 1)) gr_fail(t, NULL, "%s: the probability of dropout must be in [0, 1]; got %g", self->path, c.dropout);
     m->size = size, m->heads = heads, m->causal = c.causal, m->dropout = c.dropout;
     m->stream = gr__stream_name((char *)(m + 1), self, "mask");
     m->in_proj_weight = gr_param(t, self, "in_proj_weight", GR_SHAPE(3 * size, size), gr_init_xavier_uniform(1));

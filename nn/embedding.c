@@ -9,8 +9,7 @@ gr_embedding_module *gr_embedding_new(gr_tape *t, gr_module *parent, const char 
     const bool padded = config && config->padded;
     if (count > INT_MAX) gr_fail(t, NULL, "%s: an Embedding holds at most %d rows; got %zu", e->module.path, INT_MAX, count);
     if (gr__size_is_positive(t, &e->module, "count", count)) gr__size_is_positive(t, &e->module, "size", size);
-    if (config && config->padding && !padded)
-        gr_fail(t, NULL, "%s: padding is %zu, but padded is false", e->module.path, config->padding);
+    if (config && config->padding && !padded) gr_fail(t, NULL, "%s: padding is %zu, but padded is false", e->module.path, config->padding);
     if (padded && config->padding >= count)
         gr_fail(t, NULL, "%s: padding must be 0 .. %zu; got %zu", e->module.path, count ? count - 1 : 0, config->padding);
     e->padding = padded ? (int)config->padding : GR_NONE;

@@ -263,8 +263,7 @@ size_t gr_print_batch_norms(gr_tape *t, const gr_module *root, FILE *out)
     int width = 9;
     size_t unwell = 0;
     for (const gr_module *m = root; m; m = gr_module_next(root, m)) gr__widen(&width, m->path);
-    if (out)
-        fprintf(out, "%-*s  %8s  %8s  %8s  %8s  %8s  %8s\n", width, "BatchNorm", "values", "updates", "mean off", "sd from", "sd to", "gap");
+    if (out) fprintf(out, "%-*s  %8s  %8s  %8s  %8s  %8s  %8s\n", width, "BatchNorm", "values", "updates", "mean off", "sd from", "sd to", "gap");
     for (const gr_module *m = root; m && !gr_failed(t); m = gr_module_next(root, m)) {
         const gr_norm *const b = gr_norm_of(m);
         if (!b || b->kind != GR_NORM_BATCH) continue;

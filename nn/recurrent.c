@@ -84,14 +84,12 @@ static void recurrent_check(gr_tape *t, const gr_recurrent *l)
     if (c->norm && c->no_bias)
         gr_fail(t, NULL, "%s: no_bias is not allowed with norms: all biases would start equal, and the gradient of rows of zeros would explode", path);
     if (c->relu && l->kind != GR_RNN) gr_fail(t, NULL, "%s: relu is for an RNN, not for %s %s", path, kind->article, kind->kind);
-    if (of_lstm && l->kind != GR_LSTM)
-        gr_fail(t, NULL, "%s: %s is for an LSTM, not for %s %s", path, of_lstm, kind->article, kind->kind);
+    if (of_lstm && l->kind != GR_LSTM) gr_fail(t, NULL, "%s: %s is for an LSTM, not for %s %s", path, of_lstm, kind->article, kind->kind);
     if (c->forget_bias != 0 && c->no_bias) gr_fail(t, NULL, "%s: forget_bias needs a bias; got no_bias", path);
     if (c->norm == GR_LSTM_BN && !c->bn_steps)
         gr_fail(t, NULL, "%s: batch norms need bn_steps, the number of time steps that have statistics of their own", path);
     if (!(c->h0_noise >= 0) && c->h0_noise != GR_NONE) gr_fail(t, NULL, "%s: h0_noise must not be negative; got %g", path, c->h0_noise);
-    if (!(c->dropout >= 0 && c->dropout <= 1))
-        gr_fail(t, NULL, "%s: the probability of dropout must be in [0, 1]; got %g", path, c->dropout);
+    if (!(c->dropout >= 0 && c->dropout <= 1)) gr_fail(t, NULL, "%s: the probability of dropout must be in [0, 1]; got %g", path, c->dropout);
     if (gr__norm_check_eps(t, &op, c->eps)) gr__norm_check_momentum(t, &op, c->momentum);
 }
 

@@ -57,8 +57,7 @@ gr_tensor *gr_transformer_layer_forward(gr_tape *t, const gr_transformer_layer *
     const gr_attention_input in = input ? *input : (gr_attention_input){ 0 };
     if (!gr_ready(t, &transformer, x) || !gr_alive(t, &transformer, "mask", in.mask) || !gr_alive(t, &transformer, "memory", in.memory)) return NULL;
     const size_t size = l->self_attn->size;
-    if (x->rank != 3 || x->dim[2] != size)
-        return gr_fail(t, &transformer, "x must be [B, T, %zu]; got %s", size, gr_shape_text(t, x));
+    if (x->rank != 3 || x->dim[2] != size) return gr_fail(t, &transformer, "x must be [B, T, %zu]; got %s", size, gr_shape_text(t, x));
     if (!l->multihead_attn != !in.memory)
         return gr_fail(t, &transformer, in.memory ? "only a decoder takes a memory: set decoder in the config" : "a decoder needs a memory in its input");
     if (!in.memory && (in.memory_lengths || in.memory_mask)) return gr_fail(t, &transformer, "memory_lengths and memory_mask need a memory");

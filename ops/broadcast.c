@@ -253,7 +253,7 @@ void gr__runs_sum(gr_tape *t, const gr__runs *r, const gr_real *large, gr_real *
 typedef struct {
     gr__map *kernel;
     gr_real *out;
-    size_t block;                /* elements a kernel sees at once */
+    size_t block, row;           /* elements a kernel sees at once; how many of them are one sum, or 0 */
     size_t ins;
     const gr_real *in[MAX_IN], *p;
     gr__runs runs[MAX_IN];
@@ -266,7 +266,7 @@ static void map_task(void *argument, gr_range part)
 {
     const map_call *c = argument;
     const size_t begin = part.first, end = begin + part.count;
-    _Alignas(64) gr_real buffer[MAX_IN][AT_ONCE];
+    _Alignas(64) gr_real buffer[MAX_IN][AT_ONCE], rows[AT_ONCE];
     const gr_real *in[MAX_IN];
     bool one[MAX_IN] = { false };
     for (size_t i = begin; i < end; i += c->block) {
@@ -276,29 +276,33 @@ static void map_task(void *argument, gr_range part)
                 one[k] = false;
                 in[k] = values(&c->runs[k], c->in[k], i, n, buffer[k], c->isa, c->ones && !(k && one[0]) ? &one[k] : NULL);
             }
-        if (c->how & GR__CLEAR) memset(c->out + i, 0, n * sizeof *c->out);
-        c->kernel(c->out + i, in, n, c->p, c->how | (one[0] ? GR__ONE_A : one[1] ? GR__ONE_B : 0));
+        gr_real *const out = c->row ? rows : c->out + i;
+        if (c->how & GR__CLEAR) memset(out, 0, n * sizeof *out);
+        c->kernel(out, in, n, c->p, c->how | (one[0] ? GR__ONE_A : one[1] ? GR__ONE_B : 0));
+        if (c->row) sum_rows[c->isa](c->out + i / c->row, rows, n / c->row, c->row);
     }
 }
 
 /* Blocks hold whole rows of a broadcast row vector, where it is short enough: then it is spread once per chunk. */
-void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, int how, bool ones, const gr_tensor *like, gr_tensor *const *in, size_t ins, const gr_real *p)
+void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, size_t row, int how, bool ones, const gr_tensor *like, gr_tensor *const *in, size_t ins,
+                const gr_real *p)
 {
     map_call c;
     if (!like->len) return;
-    c.kernel = kernel[gr_isa(t)], c.out = out, c.how = how, c.ins = ins, c.p = p, c.isa = gr_isa(t), c.ones = ones, c.block = how & GR__CLEAR ? CLEARED : CHUNK;
+    c.kernel = kernel[gr_isa(t)], c.out = out, c.how = how, c.ins = ins, c.p = p, c.isa = gr_isa(t), c.ones = ones;
+    c.row = row, c.block = row ? AT_ONCE / row * row : how & GR__CLEAR ? CLEARED : CHUNK;
     for (size_t k = 0; k < ins; k++) {
         gr__runs *r = &c.runs[k];
         c.in[k] = in[k]->data, c.repeats[k] = false, r->n = 0;
         if (gr_same_shape(in[k], like)) continue;
         *r = gr__runs_in(gr_shape_of(like), gr_shape_of(in[k]));
         if (keeps_all(r)) continue;
-        const bool row = r->n == 2 && r->size[1] <= AT_ONCE;
-        if (c.block > AT_ONCE) c.block = row ? AT_ONCE / r->size[1] * r->size[1] : AT_ONCE;
-        c.repeats[k] = r->n == 1 || (row && r->kept[1] && c.block % r->size[1] == 0);
+        const bool fits = r->n == 2 && r->size[1] <= AT_ONCE;
+        if (c.block > AT_ONCE) c.block = fits ? AT_ONCE / r->size[1] * r->size[1] : AT_ONCE;
+        c.repeats[k] = r->n == 1 || (fits && r->kept[1] && c.block % r->size[1] == 0);
     }
     if (like->len <= CHUNK) map_task(&c, (gr_range){ 0, like->len });
-    else gr__parallel_rows(t, like->len, CHUNK, (double)like->len * 0.5, map_task, &c);
+    else gr__parallel_rows(t, like->len, row ? CHUNK / row * row : CHUNK, (double)like->len * 0.5, map_task, &c);
 }
 
 #define MISMATCH "do not broadcast: counted from the last axis, sizes must be equal or 1"
@@ -315,7 +319,7 @@ gr_tensor *gr__map_values(gr_tape *t, const gr_op *op, gr__map *const *kernel, g
                                   gr_shape_text(t, in[2]));
     gr_tensor *y = gr__empty(t, op, shape);
     if (!y) return NULL;
-    gr__map_to(t, kernel, y->data, ins == 2 && y->len >= FAR ? GR__CLEAR : 0, ins < 3, y, in, ins, p);
+    gr__map_to(t, kernel, y->data, 0, ins == 2 && y->len >= FAR ? GR__CLEAR : 0, ins < 3, y, in, ins, p);
     return y;
 }
 
@@ -335,10 +339,11 @@ void gr__map_backward(gr_tape *t, const gr_node *n, unsigned k, gr__map *const *
     gr_tensor dy = *y, *in[MAX_IN] = { &dy };
     dy.data = gr_grad(t, y);
     for (size_t i = 0; i < count; i++) in[i + 1] = values[i];
-    const int how = !first ? 0 : n->ins == 2 && y->len >= FAR ? GR__FIRST | GR__CLEAR : GR__FIRST;
-    if (direct || !is_dy) gr__map_to(t, kernel, out, how, false, y, in, count + 1, n->saved);
-    if (direct) return;
     const gr__runs runs = gr__runs_in(gr_shape_of(y), gr_shape_of(n->in[k]));
+    const bool in_rows = !direct && !is_dy && runs.n == 2 && runs.kept[0] && runs.size[1] <= AT_ONCE; /* they are summed while they are in L1 */
+    const int how = !first ? 0 : n->ins == 2 && y->len >= FAR && !in_rows ? GR__FIRST | GR__CLEAR : GR__FIRST;
+    if (direct || !is_dy) gr__map_to(t, kernel, in_rows ? dx : out, in_rows ? runs.size[1] : 0, how, false, y, in, count + 1, n->saved);
+    if (direct || in_rows) return;
     gr__runs_sum(t, &runs, is_dy ? dy.data : out, dx);
 }
 

@@ -149,8 +149,7 @@ static bool cross_entropy_check(gr_tape *t, const gr_op *op, const char *name, c
     if (s->axis.inner == 1 && s->axis.chunk < 16) s->axis.chunk = 16; /* a whole block of rows */
     if (c.weight && c.weight->len != s->axis.C)
         return gr_fail(t, op, "%s is %s, so weight must hold %zu values; got %s", name, gr_shape_text(t, x), s->axis.C, gr_shape_text(t, c.weight));
-    if (!(c.label_smoothing >= 0 && c.label_smoothing <= 1))
-        return gr_fail(t, op, "label_smoothing must be in 0 .. 1; got %g", c.label_smoothing);
+    if (!(c.label_smoothing >= 0 && c.label_smoothing <= 1)) return gr_fail(t, op, "label_smoothing must be in 0 .. 1; got %g", c.label_smoothing);
     if (c.reduction > GR_REDUCE_NONE) return gr_fail(t, op, "reduction must be GR_REDUCE_MEAN, GR_REDUCE_SUM or GR_REDUCE_NONE; got %d", (int)c.reduction);
     s->target = target->data, s->smooth = (gr_real)c.label_smoothing, s->reduction = c.reduction;
     s->ignore[0] = c.ignore_index ? c.ignore_index : -100, s->ignore[1] = c.ignore_class_0 ? 0 : s->ignore[0];
@@ -209,8 +208,7 @@ static void nll_node(gr_tape *t, const gr_node *n)
     const gr_real *g = gr_grad(t, n->out[0]), scale = cross_entropy_scale(s);
     gr_real *dx = gr_grad(t, n->in[0]);
     for (size_t i = 0; dx && i < s->samples; i++)
-        if (!cross_entropy_ignores(s, i))
-            dx[nll_place(s, i)] -= scale * (s->reduction == GR_REDUCE_NONE ? g[i] : g[0]) * s->weight[s->target[i]];
+        if (!cross_entropy_ignores(s, i)) dx[nll_place(s, i)] -= scale * (s->reduction == GR_REDUCE_NONE ? g[i] : g[0]) * s->weight[s->target[i]];
 }
 static const gr_op nll_op = { .name = "nll", .backward = nll_node };
 

@@ -182,8 +182,7 @@ gr_tensor *gr_linear(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b)
     if (!x->rank) return gr_fail(t, &linear_op, "x must have at least one axis; got []");
     const size_t I = gr_size(x, -1), O = gr_size(w, 0);
     if (w->rank != 2) return gr_fail(t, &linear_op, "w must be [O, I]; got %s", gr_shape_text(t, w));
-    if (w->dim[1] != I)
-        return gr_fail(t, &linear_op, "w is %s, so x must be [.., %zu]; got %s", gr_shape_text(t, w), w->dim[1], gr_shape_text(t, x));
+    if (w->dim[1] != I) return gr_fail(t, &linear_op, "w is %s, so x must be [.., %zu]; got %s", gr_shape_text(t, w), w->dim[1], gr_shape_text(t, x));
     if (b && (b->rank != 1 || b->len != O))
         return gr_fail(t, &linear_op, "w is %s, so b must be [%zu]; got %s", gr_shape_text(t, w), O, gr_shape_text(t, b));
     gr_shape shape = gr_shape_of(x);

@@ -50,8 +50,7 @@ gr_tensor *gr_instance_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma
 {
     const gr_op *op = &instance_norm_op;
     if (!gr__norm_ready(t, op, x, gamma, beta)) return NULL;
-    if (x->rank < 3)
-        return gr_fail(t, op, "x is %s, and must have 3 axes or more: samples, channels, and what is normalized", gr_shape_text(t, x));
+    if (x->rank < 3) return gr_fail(t, op, "x is %s, and must have 3 axes or more: samples, channels, and what is normalized", gr_shape_text(t, x));
     const int at = gr_axis(t, op, x, axis);
     if (at < 0) return NULL;
     if (at != 1 && at != x->rank - 1) return gr_fail(t, op, "x is %s, so axis must be 1 or -1; got %d", gr_shape_text(t, x), axis);

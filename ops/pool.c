@@ -203,8 +203,7 @@ static bool pool_planes(gr_tape *t, const gr_op *op, gr_tensor *x, int dims, int
 {
     static const pool_window one = { 0, 1, 1, 0 };
     if (!gr_ready(t, op, x)) return false;
-    if (x->rank != dims + 2)
-        return gr_fail(t, op, "x must be %s; got %s", dims == 2 ? "[N, C, H, W]" : "[N, C, L]", gr_shape_text(t, x));
+    if (x->rank != dims + 2) return gr_fail(t, op, "x must be %s; got %s", dims == 2 ? "[N, C, H, W]" : "[N, C, L]", gr_shape_text(t, x));
     *p = (pool_plan){ .planes = x->dim[0] * x->dim[1], .H = { 1, 1 }, .out = { 1, 1 }, .window = { &one }, .kind = kind };
     for (int k = 2 - dims; k < 2; k++)
         if (!(p->H[k] = x->dim[k + dims])) return gr_fail(t, op, "x is %s: axis %d is empty", gr_shape_text(t, x), k + dims);

@@ -207,7 +207,7 @@ static void sum_node(gr_tape *t, const gr_node *n)
     memcpy(dy.dim, s->ones.dim, sizeof dy.dim);
     bool fresh;
     gr_real *const dx = gr__grad_to_fill(t, x, &fresh);
-    if (dx) gr__map_to(t, sum_backward, dx, fresh ? GR__CLEAR : 0, true, x, GR_IN(&dy), &s->factor);
+    if (dx) gr__map_to(t, sum_backward, dx, 0, fresh ? GR__CLEAR : 0, true, x, GR_IN(&dy), &s->factor);
 }
 static const gr_op sum_op = { .name = "sum", .backward = sum_node };
 static const gr_op mean_op = { .name = "mean", .backward = sum_node };

@@ -256,8 +256,7 @@ gr_tensor *gr_expand(gr_tape *t, gr_tensor *x, gr_shape shape)
     bool fits = shape.rank >= x->rank && shape.rank <= GR_MAX_RANK;
     for (int k = 1; k <= x->rank && fits; k++)
         fits = x->dim[x->rank - k] == 1 || x->dim[x->rank - k] == shape.dim[shape.rank - k];
-    if (!fits)
-        return gr_fail(t, &expand_op, "x is %s, which does not broadcast to %s", gr_shape_text(t, x), gr_shape_name(t, shape));
+    if (!fits) return gr_fail(t, &expand_op, "x is %s, which does not broadcast to %s", gr_shape_text(t, x), gr_shape_name(t, shape));
     gr_tensor *y = gr__empty(t, &expand_op, shape);
     if (!y) return NULL;
     gr__layout l = gr__layout_of(shape, own_order);

@@ -152,8 +152,7 @@ static bool read_note(json_cursor *c, const char *key)
     gr_safetensors_note note = { .key = key };
     const char *const quote = json_next(c) ? c->at : c->end;
     if (!json_string(c, &note.value)) return false;
-    if (!strcmp(key, GR__CHECKSUM_KEY) && gr__checksum_is_text(quote + 1, (size_t)(c->at - quote) - 2))
-        c->digits = c->at - 1 - GR__CHECKSUM_DIGITS;
+    if (!strcmp(key, GR__CHECKSUM_KEY) && gr__checksum_is_text(quote + 1, (size_t)(c->at - quote) - 2)) c->digits = c->at - 1 - GR__CHECKSUM_DIGITS;
     if (!json_grow(c, &f->note, f->notes, &f->note_room, sizeof note)) return false;
     f->note[f->notes++] = note;
     return true;

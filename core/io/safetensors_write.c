@@ -157,8 +157,7 @@ static bool item_is_sound(gr__failure *e, const char *path, const gr_safetensors
     for (int k = 0; fits && k < item->shape.rank; k++) fits = gr_size_mul(bytes, item->shape.dim[k], &bytes);
     if (!fits || !gr_size_mul(bytes, gr_dtype_bytes(item->dtype), &bytes) || !gr_size_add(*sum, bytes, sum))
         return gr__fail(e, GR_MISUSE, "", "cannot write '%s': '%s', %s, is too large for this machine", path, item->name, shape);
-    if (!item->data && bytes)
-        return gr__fail(e, GR_MISUSE, "", "cannot write '%s': '%s' is %s, but its data is NULL", path, item->name, shape);
+    if (!item->data && bytes) return gr__fail(e, GR_MISUSE, "", "cannot write '%s': '%s' is %s, but its data is NULL", path, item->name, shape);
     return true;
 }
 
