@@ -147,28 +147,40 @@ static gr__layout join_layout(size_t rows, size_t width, size_t y_width)
     return (gr__layout){ .rank = 2, .dim = { rows, width }, .y = { (ptrdiff_t)y_width, 1 }, .x = { (ptrdiff_t)width, 1 } };
 }
 
+/* How many rows are moved at a time, so that y or dy is walked in its order. */
+static size_t join_rows(size_t whole, size_t left) { return whole >= JOIN_BLOCK ? 1 : JOIN_BLOCK / whole < left ? JOIN_BLOCK / whole : left; }
+
+typedef struct { gr_real *dx; bool fresh; } join_part;
+static size_t join_scratch(const gr_node *n) { return n->ins * sizeof(join_part); }
 static void join_node(gr_tape *t, const gr_node *n)
 {
     const size_t rows = *(const size_t *)n->saved, whole = rows ? n->out[0]->len / rows : 0;
     const gr_real *dy = gr_grad(t, n->out[0]);
+    join_part *const part = (join_part *)(void *)gr_scratch(t);
+    bool apart = true; /* no gradient is a part of another one, which a later block would write over */
     for (unsigned i = 0; i < n->ins && rows; i++) {
-        const size_t width = n->in[i]->len / rows;
-        bool fresh;
-        gr_real *const dx = gr__grad_to_fill(t, n->in[i], &fresh);
-        if (dx) gr__strided_back(t, join_layout(rows, width, whole), dx, dy, fresh);
-        dy += width;
+        part[i].dx = gr__grad_to_fill(t, n->in[i], &part[i].fresh);
+        apart = apart && (part[i].fresh || !part[i].dx);
+    }
+    for (size_t row = 0, m; row < rows; row += m) {
+        m = apart ? join_rows(whole, rows - row) : rows;
+        const gr_real *from = dy + row * whole;
+        for (size_t i = 0, width; i < n->ins; i++, from += width) {
+            width = n->in[i]->len / rows;
+            if (part[i].dx) gr__strided_back(t, join_layout(m, width, whole), part[i].dx + row * width, from, part[i].fresh);
+        }
     }
 }
-static const gr_op cat_op = { .name = "cat", .backward = join_node };
-static const gr_op stack_op = { .name = "stack", .backward = join_node };
+static const gr_op cat_op = { .name = "cat", .backward = join_node, .scratch = join_scratch };
+static const gr_op stack_op = { .name = "stack", .backward = join_node, .scratch = join_scratch };
 
 static gr_tensor *join(gr_tape *t, const gr_op *op, gr_tensor *const *x, size_t n, int axis, gr_shape shape)
 {
     gr_tensor *y = gr__empty(t, op, shape);
     if (!y) return NULL;
     const size_t rows = y->len ? gr__sizes(shape.dim, 0, axis) : 0, whole = rows ? y->len / rows : 0;
-    for (size_t row = 0, m; row < rows; row += m) { /* in blocks, so that y is written in its order */
-        m = whole < JOIN_BLOCK ? JOIN_BLOCK / whole : 1, m = m < rows - row ? m : rows - row;
+    for (size_t row = 0, m; row < rows; row += m) {
+        m = join_rows(whole, rows - row);
         gr_real *to = y->data + row * whole;
         for (size_t i = 0, width; i < n; i++, to += width) {
             width = x[i]->len / rows;

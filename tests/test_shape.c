@@ -170,6 +170,27 @@ TEST(gradients_add_where_parts_overlap)
     gr_tape_free(t);
 }
 
+/* Backward moves some rows at a time; and a view of the later rows of x, joined to x, adds to its gradient row by row from the start. */
+TEST(large_joins_have_the_gradients_of_all_parts)
+{
+    enum { R = 600, A = 120, B = 60 };
+    for (int views = 0; views < 2; views++) {
+        gr_tape *t = gr_tape_new(1, NULL);
+        gr_tensor *a = gr_want_grad(t, gr_rand(t, GR_SHAPE(R, A), -1, 1, "a")), *b = gr_want_grad(t, gr_rand(t, GR_SHAPE(R, B), -1, 1, "b"));
+        if (views) b = gr_reshape(t, gr_slice(t, a, R / 2, R / 2), GR_SHAPE(R, B));
+        gr_tensor *y = gr_cat(t, (gr_tensor *[]){ a, b }, 2, 1), *dy = gr_rand(t, GR_SHAPE(R, A + B), -1, 1, "dy");
+        assert_true(gr_backward_from(t, y, dy->data));
+        const gr_real *const da = gr_grad(t, a), *const db = gr_grad(t, b);
+        for (size_t i = 0; i < R * A; i++) {
+            const size_t of_b = i - R / 2 * A;
+            const gr_real more = views && i >= R / 2 * A ? dy->data[of_b / B * (A + B) + A + of_b % B] : 0;
+            assert_true(da[i] == dy->data[i / A * (A + B) + i % A] + more);
+        }
+        for (size_t i = 0; !views && i < R * B; i++) assert_true(db[i] == dy->data[i / B * (A + B) + A + i % B]);
+        gr_tape_free(t);
+    }
+}
+
 TEST(bits_do_not_depend_on_threads)
 {
     const gr_gradcheck_input in = { .shape = GR_SHAPE(37, 130, 9) }, joined[] = { in, in, in };
@@ -285,6 +306,7 @@ int main(void)
         cmocka_unit_test(permute_matches_indexing),
         cmocka_unit_test(inverse_operators_restore_the_input),
         cmocka_unit_test(gradients_add_where_parts_overlap),
+        cmocka_unit_test(large_joins_have_the_gradients_of_all_parts),
         cmocka_unit_test(bits_do_not_depend_on_threads),
         cmocka_unit_test(every_operator_accepts_tensors_without_values),
         cmocka_unit_test(bad_axes_indices_and_orders_are_reported),
