@@ -24,8 +24,7 @@ enum {
     GEMM_SHORT_STEP = 32,
     GEMM_NEAR = (48 << 10) / sizeof(gr_real), /* a panel that is larger, or a packed one of more than half, has one vector fewer, so that L1 holds it */
     GEMM_BLOCK = 128, /* rows of C */
-    GEMM_COLUMNS = 1024,
-    GEMM_SLAB = (2 << 20) / sizeof(gr_real),
+    GEMM_COLUMNS = 1024, GEMM_SLAB = (2 << 20) / sizeof(gr_real),
     GEMM_DEEP = 2048,                    /* a longer K is cut; the sums of each part but the first are added to C */
     GEMM_PANEL = 4 * 64 / sizeof(float), /* columns, at most */
     GEMM_LINE = 64 / sizeof(gr_real),

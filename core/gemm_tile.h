@@ -11,9 +11,11 @@
 #define GR_GEMM_TILE_H
 #include "core/gemm_copy.h"
 
-/* A tile of 12 vectors of 32 bytes has 20 instructions of its own for each k, so the eight of the loop over k count on a core that decodes four at a
- * time, or whose other thread takes half of them: tiles that neither copy nor prefetch have a loop with two (measured 1.0 to 1.4 times as fast). */
-enum { GEMM_ROWS = 14, GEMM_PLAIN = GR_VECTOR_BYTES == 32 };
+/* Tiles that neither copy nor prefetch have a loop without these questions, of several k. A tile of 12 vectors of 32 bytes has 20 instructions of its own
+ * for each k, so the eight of the loop count on a core that decodes four at a time, or whose other thread takes half of them (measured 1.0 to 1.4 times as
+ * fast). With 64 bytes there are 34 to 44; an Intel server, whose units for vectors also add integers, is 1.02 to 1.05 times as fast with two k at a time,
+ * and 1.01 to 1.03 with four. */
+enum { GEMM_ROWS = 14, GEMM_PLAIN = GR_VECTOR_BYTES >= 32 };
 
 typedef struct {
     size_t K;
@@ -51,7 +53,7 @@ INLINE void gemm_run_tile(const int vectors, const int rows, gemm_tile t)
     const gr_real *A[(GEMM_ROWS + 3) / 4]; /* A has pointers to every fourth row: a pointer for each would need too many registers */
     UNROLL for (int r = 0; r < rows; r += 4) A[r / 4] = t.A + (size_t)r * t.a_row;
     const size_t plain = GEMM_PLAIN && t.K && !t.panel && !t.next ? t.K - 1 : 0; /* the last k is below, so that no pointer leaves its matrix */
-    UNROLL_4 for (size_t k = 0; k < plain; k++) {
+    GEMM_UNROLL for (size_t k = 0; k < plain; k++) {
         UNROLL for (int v = 0; v < vectors; v++) b[v] = v_load(t.B + v * R_WIDTH);
         gemm_add(vectors, rows, c, A, t.a_row, b);
         UNROLL for (int r = 0; r < rows; r += 4) A[r / 4] += t.a_col;

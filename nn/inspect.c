@@ -202,8 +202,7 @@ gr_norm_terms gr_norm_gradient(gr_tape *t, const gr_module *m, const gr_tensor *
         y.dx->data[i] = (gr_real)(a + b + c);
         y.direct_norm += a * a, y.mean_norm += b * b, y.variance_norm += c * c, y.dx_norm += (a + b + c) * (a + b + c);
     }
-    y.direct_norm = sqrt(y.direct_norm), y.mean_norm = sqrt(y.mean_norm), y.variance_norm = sqrt(y.variance_norm);
-    y.dx_norm = sqrt(y.dx_norm);
+    y.direct_norm = sqrt(y.direct_norm), y.mean_norm = sqrt(y.mean_norm), y.variance_norm = sqrt(y.variance_norm), y.dx_norm = sqrt(y.dx_norm);
     return y;
 }
 
