@@ -12,7 +12,7 @@ KERNEL(void, adagrad_step, gr_real *restrict x, const gr_real *restrict dx, gr_r
        gr_real eps)
 {
     for (size_t i = 0; i < n; i++) {
-        const gr_real g = r_flush(dx[i] + decay * x[i]), square = r_abs(g) < R(0x1p-58) ? 0 : g * g;
+        const gr_real g = r_flush(dx[i] + decay * x[i]), h = r_abs(g) < R(0x1p-58) ? 0 : g, square = h * h;
         sum[i] = start + sum[i] + square;
         x[i] -= rate * g / (r_sqrt(sum[i]) + eps);
     }

@@ -18,7 +18,7 @@ INLINE void rmsprop_range(gr_real *restrict x, const gr_real *restrict dx, gr_re
                           bool centered)
 {
     for (size_t i = 0; i < n; i++) {
-        const gr_real g = r_flush(dx[i] + decay * x[i]), square = r_abs(g) < R(0x1p-58) ? 0 : gain * g * g;
+        const gr_real g = r_flush(dx[i] + decay * x[i]), h = r_abs(g) < R(0x1p-58) ? 0 : g, square = gain * h * h;
         gr_real var = v[i] = r_flush(alpha * v[i] + square);
         if (centered) {
             a[i] = r_flush(a[i] + gain * (g - a[i]));
