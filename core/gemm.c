@@ -307,16 +307,26 @@ void gr__gemm_serial_packed(int isa, size_t M, size_t N, size_t K, gr_mat A, con
     if (M && N) gemm_run[isa](&(gemm_job){ M, N, K, A, { P, 0, 1 }, (gr_real *)P, true, C, ldc, start, fetch, false }, work);
 }
 
-/* The longer side of C is cut evenly for the threads; all of them read the operand of the other side. */
-typedef struct { gr_tape *t; gemm_job g; size_t rows, columns; } gemm_cut;
-
-static void gemm_task(void *argument, size_t chunk, int thread)
+/* How much of the longer side of C a part has. */
+static size_t gemm_cut(const gr__product *p, size_t parts)
 {
-    const gemm_cut *cut = argument;
-    const gemm_job *g = &cut->g;
-    const size_t i = cut->rows < g->M ? chunk * cut->rows : 0, j = cut->columns < g->N ? chunk * cut->columns : 0;
-    const gemm_job part = gemm_part_of(g, i, j, 0, gemm_min(cut->rows, g->M - i), gemm_min(cut->columns, g->N - j), g->K, NULL);
-    gemm_run[gemm_isa(gr_isa(cut->t), &part)](&part, gr__work(cut->t, thread));
+    return p->M > p->N ? gemm_round((p->M + parts - 1) / parts, 8) : gemm_round((p->N + parts - 1) / parts, GEMM_PANEL);
+}
+
+void gr__gemm_part(gr_tape *t, const gr__product *p, size_t part, size_t parts, int thread)
+{
+    const size_t M = p->M, N = p->N, K = p->K, most = gemm_cut(p, parts), at = part * most;
+    if (at >= M && at >= N) return;
+    const gemm_job all = { M, N, K, p->A, p->B, NULL, false, p->C, p->ldc, p->start, NULL, false };
+    const gemm_job g = M > N ? gemm_part_of(&all, at, 0, 0, gemm_min(most, M - at), N, K, NULL) : gemm_part_of(&all, 0, at, 0, M, gemm_min(most, N - at), K, NULL);
+    gemm_run[gemm_isa(gr_isa(t), &g)](&g, gr__work(t, thread));
+}
+
+typedef struct { gr_tape *t; gr__product p; size_t parts; } gemm_region;
+static void gemm_task(void *argument, size_t part, int thread)
+{
+    const gemm_region *r = argument;
+    gr__gemm_part(r->t, &r->p, part, r->parts, thread);
 }
 
 void gr__gemm(gr_tape *t, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, gr_start start)
@@ -327,9 +337,7 @@ void gr__gemm(gr_tape *t, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_r
     if (gr__gemm_blas(M, N, K, A, B, C, ldc, start)) return;
 #endif
     const double work = (double)M * (double)N * (double)K / 50;
-    const size_t threads = work < GEMM_INLINE ? 1 : (size_t)gr_tape_threads(t), longer = M > N ? M : N, unit = M > N ? 8 : GEMM_PANEL;
-    const size_t part = gemm_round((longer + threads - 1) / threads, unit);
-    gemm_cut cut = { t, { M, N, K, A, B, NULL, false, C, ldc, start, NULL, false }, M > N ? part : M, M > N ? N : part };
-    gr_parallel(t, (longer + part - 1) / part, work, gemm_task, &cut);
+    gemm_region r = { t, { M, N, K, A, B, C, ldc, start }, work < GEMM_INLINE ? 1 : (size_t)gr_tape_threads(t) };
+    gr_parallel(t, gr_chunks(M > N ? M : N, gemm_cut(&r.p, r.parts)), work, gemm_task, &r);
 }
 #endif

@@ -20,7 +20,12 @@ typedef struct { const gr_real *data; size_t row; } gr_start;
 /* C = start + A B on all threads of the tape. C has row stride ldc and column stride 1. It may be start.data, and must not overlap anything else. */
 void gr__gemm(gr_tape *t, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, gr_start start);
 
-/* The same on the calling thread, in a task of gr_parallel. work is gr__work(t, thread). */
+/* A product of K > 0 terms. gr__gemm_part computes one of `parts` parts, some of which may be empty, in a task of gr_parallel: the longer side of C is cut
+ * evenly, and each part reads all of the operand of the other side. */
+typedef struct { size_t M, N, K; gr_mat A, B; gr_real *C; size_t ldc; gr_start start; } gr__product;
+void gr__gemm_part(gr_tape *t, const gr__product *p, size_t part, size_t parts, int thread);
+
+/* A product on the calling thread, in a task of gr_parallel. work is gr__work(t, thread). */
 void gr__gemm_serial(int isa, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, gr_start start, void *work);
 
 /* Memory that the caller touches next. A product prefetches it into L2, a few lines at each step of k, and takes from the list what it has

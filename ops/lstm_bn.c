@@ -176,11 +176,11 @@ static void lstm_bn_node(gr_tape *t, const gr_node *n)
     if (s->T && gr_grad(t, n->in[SEQ_H0])) gr_parallel(t, chunks, lstm_bn_nanoseconds(s), lstm_bn_first_chunk, &f);
     gr__sequence_add(gr_grad(t, n->in[SEQ_H0]), f.dh, state);
     gr__sequence_add(gr_grad(t, n->in[SEQ_C0]), f.dc, state);
-    const size_t first = n->in[SEQ_H0] ? 0 : 1; /* without h0, h is 0 in step 0 */
-    if (gr_grad(t, n->in[SEQ_W_IH]))
-        gr__sequence_weight_gradient(t, s, 0, s->T, s->normed[SEQ_NORM_X], s->x, I, f.sums + gr__sequence_partial(s, SEQ_W_IH));
-    if (gr_grad(t, n->in[SEQ_W_HH]))
-        gr__sequence_weight_gradient(t, s, first, s->T, s->normed[SEQ_NORM_H] + first * s->B * G, s->h, H, f.sums + gr__sequence_partial(s, SEQ_W_HH));
+    const size_t first = n->in[SEQ_H0] ? 0 : s->B; /* without h0, h is 0 in the rows of step 0 */
+    const gr_mat dwx = { s->normed[SEQ_NORM_X], 1, G }, dwh = { s->normed[SEQ_NORM_H] + first * G, 1, G };
+    gr_real *dw_ih = f.sums + gr__sequence_partial(s, SEQ_W_IH), *dw_hh = f.sums + gr__sequence_partial(s, SEQ_W_HH);
+    if (gr_grad(t, n->in[SEQ_W_IH])) gr__gemm(t, G, I, s->T * s->B, dwx, (gr_mat){ s->x, I, 1 }, dw_ih, I, (gr_start){ dw_ih, I });
+    if (gr_grad(t, n->in[SEQ_W_HH])) gr__gemm(t, G, H, s->T * s->B - first, dwh, (gr_mat){ s->h + first * H, H, 1 }, dw_hh, H, (gr_start){ dw_hh, H });
     for (int i = SEQ_W_IH; i <= SEQ_LN_C_SHIFT; i++) {
         const gr_tensor *w = n->in[i];
         if (w) lstm_bn_reorder(H, w->dim[0], w->len / w->dim[0], gr_grad(t, w), f.sums + gr__sequence_partial(s, i), true);

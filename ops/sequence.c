@@ -171,16 +171,16 @@ static double sequence_nanoseconds(const gr__sequence *s) /* about the time of f
 
 /* ---- Backward ---- */
 
-/* Where backward's arrays begin in its scratch, counted in values. w_ih is at 0. The ring has room for the gradients of W x in the `steps` steps of a
- * block; those of W h begin `apart` later, or are the same. The partial sums of a shard lie together. */
-typedef struct { size_t steps, w_hh, ring, apart, dh, dc, partials, total; } sequence_scratch_plan;
+/* Where backward's arrays begin in its scratch, counted in values. w_ih is at 0. The ring has room for the gradients of W x in two blocks of `steps` steps;
+ * those of W h begin `apart` later, or are the same. The partial sums of a shard lie together. */
+typedef struct { size_t steps, block, w_hh, ring, apart, dh, dc, partials, total; } sequence_scratch_plan;
 
 static sequence_scratch_plan sequence_plan(const gr__sequence *s)
 {
     const size_t G = s->G, I = s->I, H = s->H, B = s->B, steps = B ? gr_chunks(H > SEQ_BLOCK ? H : SEQ_BLOCK, B) : 1;
     const bool two = gr__sequence_has(s, SEQ_NORM_X) || gr__sequence_has(s, SEQ_NORM_H) || s->kind->apart;
     sequence_scratch_plan p = { .steps = steps < s->T ? steps : s->T, .w_hh = gr__gemm_packed_len(I, G) };
-    p.apart = two ? p.steps * B * G : 0, p.ring = p.w_hh + gr__gemm_packed_len(H, G), p.dh = p.ring + p.steps * B * G + p.apart;
+    p.block = p.steps * B * G, p.apart = two ? 2 * p.block : 0, p.ring = p.w_hh + gr__gemm_packed_len(H, G), p.dh = p.ring + 2 * p.block + p.apart;
     p.dc = p.dh + B * H, p.partials = p.dc + B * H;
     p.total = p.partials + s->shards * gr__sequence_partial(s, SEQ_W_IH);
     return p;
@@ -217,14 +217,16 @@ typedef struct {
     const gr_node *n;
     const gr__sequence *s;
     sequence_scratch_plan plan;
-    gr_real *scratch;
-    size_t groups, from, to; /* the block: steps from .. to-1 */
+    gr_real *scratch, *ring;  /* ring: of this block, steps from .. to-1 */
+    size_t groups, from, to;
+    size_t parts;             /* of each product of `weight`: the gradients of W_hh and W_ih by a block that is done, or no products */
+    gr__product weight[2];
 } sequence_backward_job;
 
 /* The gradients of W x in step k, from a row on. */
 static gr_real *sequence_dwx(const sequence_backward_job *f, size_t k, size_t row)
 {
-    return f->scratch + f->plan.ring + ((k - f->from) * f->s->B + row) * f->s->G;
+    return f->ring + ((k - f->from) * f->s->B + row) * f->s->G;
 }
 
 static void sequence_connect(const gr__sequence *s, gr__cell *step, gr_real *partials)
@@ -249,9 +251,8 @@ static void sequence_step_backward(const sequence_backward_job *f, size_t shard,
     s->kind->backward[gr_isa(f->t)](&step);
 }
 
-static void sequence_backward_group(void *argument, size_t group, int thread)
+static void sequence_backward_group(const sequence_backward_job *f, size_t group, int thread)
 {
-    const sequence_backward_job *f = argument;
     const gr__sequence *s = f->s;
     const size_t I = s->I, H = s->H, G = s->G, shard = group * s->shards / f->groups, end = (group + 1) * s->shards / f->groups;
     const gr_range rows = sequence_rows(s, s->shards, shard, end);
@@ -270,17 +271,36 @@ static void sequence_backward_group(void *argument, size_t group, int thread)
     }
 }
 
-void gr__sequence_weight_gradient(gr_tape *t, const gr__sequence *s, size_t from, size_t to, const gr_real *dA, const gr_real *x, size_t N, gr_real *dW)
+static void sequence_weight_task(void *argument, size_t task, int thread)
 {
-    if (dW && from < to)
-        gr__gemm(t, s->G, N, (to - from) * s->B, (gr_mat){ dA, 1, s->G }, (gr_mat){ x + from * s->B * N, N, 1 }, dW, N, (gr_start){ dW, N });
+    const sequence_backward_job *f = argument;
+    gr__gemm_part(f->t, &f->weight[task % 2], task / 2, f->parts, thread);
+}
+
+/* For each group of sequences: its steps, and its part of the weights' gradients by the block before. */
+static void sequence_backward_task(void *argument, size_t task, int thread)
+{
+    if (task % 3 == 0) sequence_backward_group(argument, task / 3, thread);
+    else sequence_weight_task(argument, task / 3 * 2 + task % 3 - 1, thread);
+}
+
+/* dW += dA^T x, over steps from .. to-1 of a block that is done; no product if there are no steps.   dA [rows, G], from step `from` on   x [all rows, N] */
+static gr__product sequence_weight(const sequence_backward_job *f, int input, size_t from, const gr_real *dA, const gr_real *x, size_t N)
+{
+    const gr__sequence *s = f->s;
+    gr_real *dW = gr_grad(f->t, f->n->in[input]);
+    if (!dW || from >= f->to) return (gr__product){ 0 };
+    return (gr__product){ s->G, N, (f->to - from) * s->B, { dA, 1, s->G }, { x + from * s->B * N, N, 1 }, dW, N, { dW, N } };
 }
 
 void gr__sequence_backward(gr_tape *t, const gr_node *n)
 {
     const gr__sequence *s = n->saved;
     const size_t G = s->G, I = s->I, H = s->H, state = s->B * H;
-    sequence_backward_job f = { t, n, s, sequence_plan(s), gr_scratch(t), sequence_groups(t, s, s->shards), 0, s->T };
+    const sequence_scratch_plan plan = sequence_plan(s);
+    gr_real *scratch = gr_scratch(t), *const ring = scratch + plan.ring;
+    const size_t groups = sequence_groups(t, s, s->shards);
+    sequence_backward_job f = { t, n, s, plan, scratch, ring, groups, 0, s->T, gr_tape_threads(t) > 1 ? groups : 1, { { 0 }, { 0 } } };
     for (unsigned i = 0; i < n->ins; i++) gr_grad(t, n->in[i]); /* the tasks find them cleared */
     for (unsigned i = 0; i < n->outs; i++) gr_grad(t, n->out[i]);
     gr_real *dh = f.scratch + f.plan.dh, *dc = f.scratch + f.plan.dc;
@@ -289,12 +309,21 @@ void gr__sequence_backward(gr_tape *t, const gr_node *n)
     memset(f.scratch + f.plan.partials, 0, (f.plan.total - f.plan.partials) * sizeof *dh);
     if (gr_grad(t, n->in[SEQ_X])) gr__gemm_pack(gr_isa(t), I, G, (gr_mat){ s->in[SEQ_W_IH]->data, I, 1 }, f.scratch);
     gr__gemm_pack(gr_isa(t), H, G, (gr_mat){ s->in[SEQ_W_HH]->data, H, 1 }, f.scratch + f.plan.w_hh);
-    for (; s->B && f.to; f.to = f.from) {
+    const bool behind = gr_tape_threads(t) > 1 && G * H < SEQ_LARGE;
+    while (s->B && f.to) {
         f.from = f.to > f.plan.steps ? f.to - f.plan.steps : 0;
-        gr_parallel(t, f.groups, 2 * sequence_nanoseconds(s) * (double)(f.to - f.from) / (double)s->T, sequence_backward_group, &f);
+        const double work = 2 * sequence_nanoseconds(s) * (double)(f.to - f.from) / (double)s->T;
+        gr_parallel(t, 3 * f.groups, work, sequence_backward_task, &f);
         const size_t first = f.from || n->in[SEQ_H0] ? f.from : 1; /* without h0, h is 0 in step 0 */
-        gr__sequence_weight_gradient(t, s, f.from, f.to, sequence_dwx(&f, f.from, 0), s->x, I, gr_grad(t, n->in[SEQ_W_IH]));
-        gr__sequence_weight_gradient(t, s, first, f.to, sequence_dwx(&f, first, 0) + f.plan.apart, s->h, H, gr_grad(t, n->in[SEQ_W_HH]));
+        f.weight[0] = sequence_weight(&f, SEQ_W_HH, first, sequence_dwx(&f, first, 0) + f.plan.apart, s->h, H);
+        f.weight[1] = sequence_weight(&f, SEQ_W_IH, f.from, f.ring, s->x, I);
+        if (behind && f.from) {
+            f.ring = f.ring == ring ? ring + f.plan.block : ring;
+        } else {
+            gr_parallel(t, 2 * f.parts, work, sequence_weight_task, &f);
+            f.weight[0] = f.weight[1] = (gr__product){ 0 };
+        }
+        f.to = f.from;
     }
     gr__sequence_norms(s);
     for (int input = SEQ_B_IH; input <= SEQ_LN_C_SHIFT; input++) {

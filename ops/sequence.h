@@ -97,9 +97,6 @@ void gr__sequence_finish(const gr__sequence *s, gr_range rows);
 gr_real *gr__sequence_read(const gr__sequence *s, gr_range rows, size_t k);
 void gr__sequence_write(const gr__sequence *s, gr_range rows, size_t k);
 
-/* dW += dA^T x, over the steps from .. to-1.   dA [rows, G], from step `from` on   x [all rows, N]   dW [G, N], or NULL */
-void gr__sequence_weight_gradient(gr_tape *t, const gr__sequence *s, size_t from, size_t to, const gr_real *dA, const gr_real *x, size_t N, gr_real *dW);
-
 /* At the end of backward: compute dh_norm and dc_norm from the sums of squares. */
 void gr__sequence_norms(const gr__sequence *s);
 
