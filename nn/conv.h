@@ -34,9 +34,11 @@ GR_API gr_tensor *gr_conv_forward(gr_tape *t, const gr_conv_module *c, gr_tensor
 
 /* For inference: make one convolution that computes bn(conv(x)) as in evaluation mode, up to rounding:
  *     s = gamma / sqrt(running_var + eps)        weight[o] = s[o] conv's weight[o]        bias = (conv's bias - running_mean) s + beta
- * Call it instead of the two. It is a new module under parent, with values of its own: conv and bn stay as they are, and what they learn later does
- * not reach it. Fails if conv is transposed, or if bn is not a BatchNorm over conv's channels, on axis 1 and with running statistics. (PyTorch:
- * torch.nn.utils.fusion.fuse_conv_bn_eval.) */
+ * Call it instead of the two, in training mode as well. It is an ordinary module with values of its own: conv and bn stay as they are, may be freed, and
+ * what they learn later does not reach it. Parent must not be the Sequential that runs conv and bn, which would run it as well: build a second one, and
+ * gr_module_copy the other layers. Its weights are in files like any others; to load them without conv and bn, make a convolution with conv's config,
+ * but with a bias. Fails if conv is not a Conv1d or Conv2d, or if bn is not a BatchNorm that takes its output, over the channels, on axis 1 and with
+ * running statistics. (PyTorch: torch.nn.utils.fusion.fuse_conv_bn_eval.) */
 GR_API gr_conv_module *gr_fuse_conv_bn_eval(gr_tape *t, gr_module *parent, const char *name, const gr_conv_module *conv, const gr_norm *bn);
 
 /* Pooling: see gr_max_pool1d and the others. The kernel of config must be 1 or more. gr_forward runs them. */

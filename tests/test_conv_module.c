@@ -230,16 +230,21 @@ TEST(what_cannot_be_fused_is_named)
     const gr_norm *bn = gr_batch_norm_new(t, net, "bn", 4, NULL), *other = gr_batch_norm_new(t, net, "other", 5, NULL);
     const gr_norm *last = gr_batch_norm_new(t, net, "last", 4, &(gr_norm_config){ .axis = -1 });
     const gr_norm *batch = gr_batch_norm_new(t, net, "batch", 4, &(gr_norm_config){ .no_running = true });
+    const gr_norm *row = gr_batch_norm_new(t, net, "row", 4, &(gr_norm_config){ .dims = 1 });
     const gr_norm *group = gr_group_norm_new(t, net, "group", 2, 4, NULL);
     assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", NULL, bn), "fuse_conv_bn_eval: conv is NULL");
     assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", conv, NULL), "fuse_conv_bn_eval: bn is NULL");
-#define NEEDS "fuse_conv_bn_eval: conv must be a Conv1d or Conv2d, and bn a BatchNorm over its channels, on axis 1 and with running statistics; got "
-    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", up, bn), NEEDS "ConvTranspose2d with weight [2, 4, 3, 3], and BatchNorm over [4] on axis 1");
-    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", conv, other), NEEDS "Conv2d with weight [4, 2, 3, 3], and BatchNorm over [5] on axis 1");
-    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", conv, last), NEEDS "Conv2d with weight [4, 2, 3, 3], and BatchNorm over [4] on axis -1");
-    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", conv, batch),
-                 NEEDS "Conv2d with weight [4, 2, 3, 3], and BatchNorm over [4] on axis 1 without running statistics");
-    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", conv, group), NEEDS "Conv2d with weight [4, 2, 3, 3], and GroupNorm over [4] on axis 1");
+#define KINDS "fuse_conv_bn_eval: conv must be a Conv1d or Conv2d, and bn a BatchNorm; got "
+    gr_module *plain = gr_norm_new(t, net, "plain", GR_NORM_NONE, 4, NULL);
+    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", up, bn), KINDS "ConvTranspose2d and BatchNorm");
+    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", (const gr_conv_module *)bn, bn), KINDS "BatchNorm and BatchNorm");
+    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", conv, group), KINDS "Conv2d and GroupNorm");
+    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", conv, (gr_norm *)plain), KINDS "Conv2d and Identity");
+#define NEEDS "fuse_conv_bn_eval: bn must normalize the 4 channels of a Conv2d's output, on axis 1 and with running statistics; got a "
+    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", conv, other), NEEDS "BatchNorm of 5 features on axis 1");
+    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", conv, last), NEEDS "BatchNorm of 4 features on axis -1");
+    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", conv, batch), NEEDS "BatchNorm of 4 features on axis 1, without running statistics");
+    assert_fails(t, gr_fuse_conv_bn_eval(t, net, "f", conv, row), NEEDS "BatchNorm1d of 4 features on axis 1");
     assert_fails(t, gr_fuse_conv_bn_eval(t, net, "bn", conv, bn), "'bn' under the root: there is one already");
     assert_null(gr_slot_find(net, "f.weight"));
     gr_tape_recover(t);
