@@ -45,8 +45,7 @@ gr_ints *gr_npy_read_ints(gr_tape *t, const char *path)
 {
     gr_safetensors_entry v;
     if (!npy_open(t, path, &v)) return NULL;
-    if (v.dtype != GR_I32 && v.dtype != GR_I64)
-        return gr_fail_as(t, GR_BAD_FILE, path, "has values of type %s and needs I32 or I64", gr_dtype_name(v.dtype));
+    if (v.dtype != GR_I32 && v.dtype != GR_I64) return gr_fail_as(t, GR_BAD_FILE, path, "has values of type %s and needs I32 or I64", gr_dtype_name(v.dtype));
     gr_ints *const x = gr_ints_new(t, NULL, v.shape);
     int64_t *const wide = x ? gr_save(t, v.len * sizeof *wide) : NULL;
     if (wide) gr_safetensors_integers(&v, wide);

@@ -318,7 +318,8 @@ void gr__gemm_part(gr_tape *t, const gr__product *p, size_t part, size_t parts, 
     const size_t M = p->M, N = p->N, K = p->K, most = gemm_cut(p, parts), at = part * most;
     if (at >= M && at >= N) return;
     const gemm_job all = { M, N, K, p->A, p->B, NULL, false, p->C, p->ldc, p->start, NULL, false };
-    const gemm_job g = M > N ? gemm_part_of(&all, at, 0, 0, gemm_min(most, M - at), N, K, NULL) : gemm_part_of(&all, 0, at, 0, M, gemm_min(most, N - at), K, NULL);
+    const gemm_job g = M > N ? gemm_part_of(&all, at, 0, 0, gemm_min(most, M - at), N, K, NULL)
+                             : gemm_part_of(&all, 0, at, 0, M, gemm_min(most, N - at), K, NULL);
     gemm_run[gemm_isa(gr_isa(t), &g)](&g, gr__work(t, thread));
 }
 

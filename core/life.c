@@ -37,8 +37,7 @@ static void *refuse(gr_tape *t, const char *op, const char *what, size_t number,
     const char *const end = t->recovered ? "gr_tape_recover" : "gr_tape_reset", *const after = t->recovered ? "make it again" : remedy;
     const int n = snprintf(name, 80, number ? "%s %zu" : "%s", what, number);
     if (stamp == GR__OVERWRITTEN) /* and so is the shape */
-        return gr_fail_as(t, GR_MISUSE, op, "%s was made before %s, or after a mark that gr_tape_rewind went back to, which ended it; %s",
-                          name, end, after);
+        return gr_fail_as(t, GR_MISUSE, op, "%s was made before %s, or after a mark that gr_tape_rewind went back to, which ended it; %s", name, end, after);
     snprintf(name + (n < 80 ? n : 79), sizeof shape, " %s", gr__shape_write(shape, rank, dim));
     if (owner != t) return gr_fail_as(t, GR_MISUSE, op, "%s belongs to another tape (copy its values), or to a step that is over: %s", name, remedy);
     if (stamp >> GR__LEVEL_SHIFT)

@@ -25,7 +25,6 @@ typedef void gr_segment(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void 
  * segments share it. Segments may be nested seven deep. Below that, while recording is off, and while tracing, gr_recompute
  * only calls f. When a gradient reaches one output, everything that f uses gets a gradient, perhaps of zeros.        Chen et al. 2016, arXiv:1604.06174
  * Fails if an input is dead, if f leaves an output NULL or fails, or, in gr_backward, if the second run gives other values. */
-GR_API bool gr_recompute(gr_tape *t, gr_segment *f, void *argument, size_t argument_bytes, gr_tensor *const *in, size_t ins,
-                         gr_tensor **out, size_t outs);
+GR_API bool gr_recompute(gr_tape *t, gr_segment *f, void *argument, size_t argument_bytes, gr_tensor *const *in, size_t ins, gr_tensor **out, size_t outs);
 
 #endif

@@ -31,8 +31,7 @@ static gr_node *make_node(gr_tape *t, const gr_op *op, gr_tensor *const *out, si
     return n;
 }
 
-gr_tensor *gr_record(gr_tape *t, const gr_op *op, const void *saved, size_t saved_bytes, gr_tensor *const *out, size_t outs,
-                     gr_tensor *const *in, size_t ins)
+gr_tensor *gr_record(gr_tape *t, const gr_op *op, const void *saved, size_t saved_bytes, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins)
 {
     if (gr_failed(t)) return NULL;
     if (!op || !out || !outs || (ins && !in) || (saved_bytes && !saved))

@@ -28,8 +28,7 @@ bool gr__is_name(const char *s, const char *without)
  * the direction of writing. */
 static bool is_misleading(unsigned u)
 {
-    return u < 0x20 || (u >= 0x7f && u < 0xa0) || u == 0x61c || u == 0x200e || u == 0x200f || (u >= 0x2028 && u <= 0x202e) ||
-           (u >= 0x2066 && u <= 0x2069);
+    return u < 0x20 || (u >= 0x7f && u < 0xa0) || u == 0x61c || u == 0x200e || u == 0x200f || (u >= 0x2028 && u <= 0x202e) || (u >= 0x2066 && u <= 0x2069);
 }
 
 void gr__text_for_terminal(char *out, size_t room, const char *text)

@@ -58,8 +58,8 @@ gr_conv_module *gr_fuse_conv_bn_eval(gr_tape *t, gr_module *parent, const char *
         return gr_fail(t, &op, "conv must be a Conv1d or Conv2d, and bn a BatchNorm; got %s and %s", conv->module.kind, bn->module.kind);
     const gr_shape w = gr_shape_of(conv->weight), along = { w.rank, { w.dim[0], 1, 1, 1 } };
     if (bn->axis != 1 || (bn->dims && bn->dims != conv->dims) || !bn->running_mean || bn->shape.dim[0] != w.dim[0])
-        return gr_fail(t, &op, "bn must normalize the %zu channels of a %s's output, on axis 1 and with running statistics; got a %s of %zu features on axis %d%s",
-                       w.dim[0], conv->module.kind, bn->module.kind, bn->shape.dim[0], bn->axis, bn->running_mean ? "" : ", without running statistics");
+        return gr_fail(t, &op, "bn must normalize the %zu channels of a %s's output, on axis 1 and with running statistics; got a %s of %zu features on "
+                       "axis %d%s", w.dim[0], conv->module.kind, bn->module.kind, bn->shape.dim[0], bn->axis, bn->running_mean ? "" : ", without running statistics");
     gr_conv_config c = conv->config;
     c.no_bias = false;
     gr_conv_module *m = conv_new(t, parent, name, conv->dims, false, w.dim[1] * (c.groups > 0 ? (size_t)c.groups : 1), w.dim[0], w.dim[2], &c);

@@ -21,10 +21,8 @@ typedef struct {
 
 /* Convolution: see gr_conv1d and gr_conv2d for the formula and the config. kernel_w: default kernel. in and out must be multiples of groups. The
  * multiply-adds in gr_print_summary are those of one position of the output, because a module does not know the size of x. */
-GR_API gr_conv_module *gr_conv1d_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out, size_t kernel,
-                                     const gr_conv_config *config);
-GR_API gr_conv_module *gr_conv2d_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out, size_t kernel,
-                                     const gr_conv_config *config);
+GR_API gr_conv_module *gr_conv1d_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out, size_t kernel, const gr_conv_config *config);
+GR_API gr_conv_module *gr_conv2d_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out, size_t kernel, const gr_conv_config *config);
 /* Transposed convolution: see gr_conv_transpose1d. Here gr_print_summary shows the multiply-adds of one position of the input. */
 GR_API gr_conv_module *gr_conv_transpose1d_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out, size_t kernel,
                                                const gr_conv_config *config);

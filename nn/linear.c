@@ -10,8 +10,7 @@ gr_linear_module *gr_linear_new(gr_tape *t, gr_module *parent, const char *name,
     gr__size_is_positive(t, &l->module, "in", in), gr__size_is_positive(t, &l->module, "out", out);
     const double bound = in ? 1 / __builtin_sqrt((double)in) : 0; /* PyTorch's default */
     gr_tensor *const shared = config ? config->weight : NULL;
-    l->weight = shared ? gr_tie(t, &l->module, "weight", shared)
-                       : gr_param(t, &l->module, "weight", GR_SHAPE(out, in), gr_init_uniform(-bound, bound));
+    l->weight = shared ? gr_tie(t, &l->module, "weight", shared) : gr_param(t, &l->module, "weight", GR_SHAPE(out, in), gr_init_uniform(-bound, bound));
     if (l->weight && !gr__shapes_are_equal(gr_shape_of(l->weight), GR_SHAPE(out, in)))
         gr_fail(t, NULL, "%s: the weight to share must be [%zu, %zu]; got %s", l->module.path, out, in, gr_shape_text(t, l->weight));
     if (!config || !config->no_bias) l->bias = gr_param(t, &l->module, "bias", GR_SHAPE(out), gr_init_uniform(-bound, bound));

@@ -46,8 +46,7 @@ typedef struct {
 
 /* Copy the row of the table weight for each id.   ids, of any shape, each 0 .. count-1   return [ids.., size]
  * Also fails if an id is out of range. */
-GR_API gr_embedding_module *gr_embedding_new(gr_tape *t, gr_module *parent, const char *name, size_t count, size_t size,
-                                             const gr_embedding_config *config);
+GR_API gr_embedding_module *gr_embedding_new(gr_tape *t, gr_module *parent, const char *name, size_t count, size_t size, const gr_embedding_config *config);
 GR_API gr_tensor *gr_embedding_forward(gr_tape *t, const gr_embedding_module *e, const gr_ints *ids);
 
 /* ==== Dropout ==== */

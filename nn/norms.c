@@ -110,8 +110,7 @@ static void norms_check(gr_tape *t, const gr_norm *n, const gr_norm_config *c)
 }
 
 /* groups: of a GroupNorm; the other kinds ignore it. */
-static gr_norm *norms_make(gr_tape *t, gr_module *parent, const char *name, gr_norm_kind kind, gr_shape shape, size_t groups,
-                           const gr_norm_config *config)
+static gr_norm *norms_make(gr_tape *t, gr_module *parent, const char *name, gr_norm_kind kind, gr_shape shape, size_t groups, const gr_norm_config *config)
 {
     const gr_norm_config c = config ? *config : (gr_norm_config){ 0 };
     const int dims = norm_kinds[kind].names[1] && c.dims >= 0 && c.dims <= 2 ? c.dims : 0;

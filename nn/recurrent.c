@@ -97,8 +97,7 @@ gr_recurrent *gr_recurrent_new(gr_tape *t, gr_module *parent, const char *name, 
                                const gr_recurrent_config *config)
 {
     if (gr_failed(t)) return NULL;
-    if ((unsigned)which > GR_RNN)
-        return gr_fail(t, NULL, "%s: the kind must be GR_LSTM, GR_GRU or GR_RNN; got %d", name ? name : "recurrent", (int)which);
+    if ((unsigned)which > GR_RNN) return gr_fail(t, NULL, "%s: the kind must be GR_LSTM, GR_GRU or GR_RNN; got %d", name ? name : "recurrent", (int)which);
     const layer_kind *const kind = &layer_kinds[which];
     gr_recurrent_config c = config ? *config : (gr_recurrent_config){ 0 };
     if (!c.layers) c.layers = 1;

@@ -24,8 +24,7 @@ gr_transformer_layer *gr_transformer_layer_new(gr_tape *t, gr_module *parent, co
     if (config) *c = *config;
     if (!c->feedforward) c->feedforward = 4 * size;
     if (!c->activation) c->activation = gr_relu;
-    l->self_attn = gr_multihead_attention_new(t, m, "self_attn", size, heads,
-                                              &(gr_multihead_attention_config){ .causal = c->causal, .dropout = c->dropout });
+    l->self_attn = gr_multihead_attention_new(t, m, "self_attn", size, heads, &(gr_multihead_attention_config){ .causal = c->causal, .dropout = c->dropout });
     if (decoder)
         l->multihead_attn = gr_multihead_attention_new(t, m, "multihead_attn", size, heads, &(gr_multihead_attention_config){ .dropout = c->dropout });
     l->linear1 = (gr_module *)gr_linear_new(t, m, "linear1", size, c->feedforward, NULL);

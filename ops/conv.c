@@ -135,8 +135,7 @@ static bool conv_sizes(gr_tape *t, const gr_op *op, const gr_tensor *x, int dims
     return true;
 }
 
-static gr_tensor *conv(gr_tape *t, const gr_op *op, int dims, bool transposed, gr_tensor *x, gr_tensor *weight, gr_tensor *bias,
-                       const gr_conv_config *config)
+static gr_tensor *conv(gr_tape *t, const gr_op *op, int dims, bool transposed, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config)
 {
     const gr_conv_config c = config ? *config : (gr_conv_config){ 0 };
     gr__conv_plan plan = { .threads = (size_t)gr_tape_threads(t), .transposed = transposed }, *const p = &plan;

@@ -110,8 +110,7 @@ static const gr_real *loss_weights(gr_tape *t, const gr_real *w, size_t n, size_
     return all;
 }
 
-static gr_tensor *loss_make(gr_tape *t, const gr_op *op, loss_kernels k, gr_tensor *x, gr_tensor *target, const gr_real *w, size_t n,
-                            gr_reduction reduction)
+static gr_tensor *loss_make(gr_tape *t, const gr_op *op, loss_kernels k, gr_tensor *x, gr_tensor *target, const gr_real *w, size_t n, gr_reduction reduction)
 {
     if (!gr_same_shape(x, target))
         return gr_fail(t, op, "x is %s, so target must be %s; got %s", gr_shape_text(t, x), gr_shape_text(t, x), gr_shape_text(t, target));

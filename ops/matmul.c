@@ -62,8 +62,7 @@ static gr_mat matmul_b(const matmul_call *c, size_t r)
 static gr_mat matmul_dc(const matmul_call *c, size_t r) { return matmul_matrix(c->dc, r, c->s->M, c->s->N, false); }
 
 /* C [rows, columns] = A B, or += A B; A has n columns. With turned, C holds the transpose, which is B' A'. */
-static void matmul_product(const matmul_call *c, int thread, size_t rows, size_t columns, size_t n, gr_mat A, gr_mat B, gr_real *C, bool turned,
-                           bool add)
+static void matmul_product(const matmul_call *c, int thread, size_t rows, size_t columns, size_t n, gr_mat A, gr_mat B, gr_real *C, bool turned, bool add)
 {
     if (turned) {
         matmul_product(c, thread, columns, rows, n, matmul_turned(B), matmul_turned(A), C, false, add);
@@ -183,8 +182,7 @@ gr_tensor *gr_linear(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b)
     const size_t I = gr_size(x, -1), O = gr_size(w, 0);
     if (w->rank != 2) return gr_fail(t, &linear_op, "w must be [O, I]; got %s", gr_shape_text(t, w));
     if (w->dim[1] != I) return gr_fail(t, &linear_op, "w is %s, so x must be [.., %zu]; got %s", gr_shape_text(t, w), w->dim[1], gr_shape_text(t, x));
-    if (b && (b->rank != 1 || b->len != O))
-        return gr_fail(t, &linear_op, "w is %s, so b must be [%zu]; got %s", gr_shape_text(t, w), O, gr_shape_text(t, b));
+    if (b && (b->rank != 1 || b->len != O)) return gr_fail(t, &linear_op, "w is %s, so b must be [%zu]; got %s", gr_shape_text(t, w), O, gr_shape_text(t, b));
     gr_shape shape = gr_shape_of(x);
     shape.dim[shape.rank - 1] = O;
     gr_tensor *y = gr__empty(t, &linear_op, shape);

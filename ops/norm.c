@@ -107,8 +107,7 @@ gr_tensor *gr_norm_axes(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes affine, 
     const gr_op *op = &norm_axes_op;
     bool is_over[GR_MAX_RANK], is_affine[GR_MAX_RANK];
     int part[GR_MAX_RANK];
-    if (!gr__norm_ready(t, op, x, gamma, beta) || !gr__axes_marked(t, op, x, over, is_over) || !gr__axes_marked(t, op, x, affine, is_affine))
-        return NULL;
+    if (!gr__norm_ready(t, op, x, gamma, beta) || !gr__axes_marked(t, op, x, over, is_over) || !gr__axes_marked(t, op, x, affine, is_affine)) return NULL;
     gr_shape shape = gr_shape_of(x);
     size_t n = 1;
     for (int i = 0; i < x->rank; i++) n *= shape.dim[i] = is_affine[i] ? x->dim[i] : 1;

@@ -242,8 +242,7 @@ bool gr__norm_ready(gr_tape *t, const gr_op *op, gr_tensor *x, const gr_tensor *
 bool gr__norm_check_pair(gr_tape *t, const gr_op *op, const gr_tensor *x, const char *names, const gr_tensor *a, const gr_tensor *b, size_t n)
 {
     if ((!a || a->len == n) && (!b || b->len == n)) return true;
-    return gr_fail(t, op, "x is %s, so %s must hold %zu values; got %s and %s", gr_shape_text(t, x), names, n, gr_shape_text(t, a),
-                   gr_shape_text(t, b));
+    return gr_fail(t, op, "x is %s, so %s must hold %zu values; got %s and %s", gr_shape_text(t, x), names, n, gr_shape_text(t, a), gr_shape_text(t, b));
 }
 
 bool gr__norm_check_eps(gr_tape *t, const gr_op *op, double eps)

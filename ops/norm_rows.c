@@ -47,8 +47,7 @@ gr_tensor *gr__norm_rows_run(gr_tape *t, const gr_op *op, gr__norm_rows *s, gr__
     if (!s->rms) s->beta = norm_rows_values(t, beta, N, 0);
     gr_tensor *y = gr__empty(t, op, gr_shape_of(x));
     if (!y) return NULL;
-    gr__parallel_rows(t, s->rows, s->chunk, work * (double)x->len, norm_rows_chunk,
-                      &(norm_rows_call){ .s = s, .forward = f, .x = x->data, .y = y->data });
+    gr__parallel_rows(t, s->rows, s->chunk, work * (double)x->len, norm_rows_chunk, &(norm_rows_call){ .s = s, .forward = f, .x = x->data, .y = y->data });
     return gr_record(t, op, s, sizeof *s, GR_OUT(y), (gr_tensor *[]){ x, gamma, beta }, s->rms ? 2 : 3);
 }
 
@@ -102,8 +101,7 @@ static size_t norm_rows_to_a_chunk(size_t rows, size_t N)
 bool gr__norm_rows_of(gr_tape *t, const gr_op *op, const gr_tensor *x, int trailing, double eps, gr__norm_rows *s)
 {
     if (!x->rank) return gr_fail(t, op, "x is [], which has no axis to normalize");
-    if (trailing < 1 || trailing > x->rank)
-        return gr_fail(t, op, "x is %s, so trailing must be in 1 .. %d; got %d", gr_shape_text(t, x), x->rank, trailing);
+    if (trailing < 1 || trailing > x->rank) return gr_fail(t, op, "x is %s, so trailing must be in 1 .. %d; got %d", gr_shape_text(t, x), x->rank, trailing);
     s->rows = s->N = 1, s->eps = (gr_real)gr__setting(eps, s->rms ? GR_RMS_NORM_EPS : GR_NORM_EPS);
     for (int i = 0; i < x->rank; i++) *(i < x->rank - trailing ? &s->rows : &s->N) *= x->dim[i];
     if (!s->N) s->rows = 0;

@@ -310,8 +310,7 @@ bool gr__interpolate_fits(gr_tape *t, const char *name, const gr_interpolate_con
     const double factor[] = { c->scale_factor, c->scale_factor_w };
     for (int k = 0; k < 2; k++)
         if (!(factor[k] >= 0 && factor[k] < (double)INFINITY)) return gr_fail_as(t, GR_MISUSE, name, "scale_factor must be above 0; got %g", factor[k]);
-    if ((c->size || c->size_w) && (factor[0] > 0 || factor[1] > 0))
-        return gr_fail_as(t, GR_MISUSE, name, "only one of size and scale_factor can be given");
+    if ((c->size || c->size_w) && (factor[0] > 0 || factor[1] > 0)) return gr_fail_as(t, GR_MISUSE, name, "only one of size and scale_factor can be given");
     if (!c->size && !(factor[0] > 0)) return gr_fail_as(t, GR_MISUSE, name, "a size or a scale_factor is needed");
     if (c->mode != GR_INTERPOLATE_NEAREST && c->mode != GR_INTERPOLATE_LINEAR)
         return gr_fail_as(t, GR_MISUSE, name, "mode must be GR_INTERPOLATE_NEAREST or GR_INTERPOLATE_LINEAR; got %d", (int)c->mode);

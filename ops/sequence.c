@@ -1,21 +1,19 @@
-/* ops/sequence.c - a recurrent layer over whole sequences, all steps in one node: the loop over time and the matrix products. The maths of
- * a step is in ops/lstm.c, ops/gru.c and ops/rnn.c; ops/lstm.c says what each file does.
+/* ops/sequence.c - a recurrent layer over whole sequences, all steps in one node: the loop over time and the matrix products. The maths of a step is in
+ * ops/lstm.c, ops/gru.c and ops/rnn.c; ops/lstm.c says what each file does.
  *
- * A step forward computes W x and W h by gemm and then calls the kernel of the cell. Without norms both products are one chain of sums that
- * starts at the bias, except in a GRU, which keeps W h apart. The weights are packed once for all steps. Backward goes through the steps from the
- * last to the first, each with one gemm for the gradient of h_prev, and one for that of x if x has a gradient. It writes the gradients of W x and
- * W h for a few steps (a block) into a ring, which the next block uses again. Then the gradient of a weight is increased by one gemm over the rows
- * of the block.
+ * A step forward computes W x and W h by gemm and then calls the kernel of the cell. Without norms both products are one chain of sums that starts at
+ * the bias, except in a GRU, which keeps W h apart. The weights are packed once for all steps. Backward goes through the steps from the last to the
+ * first, each with one gemm for the gradient of h_prev, and one for that of x if x has a gradient. It writes the gradients of W x and W h for a few
+ * steps (a block) into one half of a ring. Then the gradient of a weight is increased by one gemm over the rows of the block: by threads beside the
+ * steps of the next block, so that they meet less often, but by one thread, or where L2 does not hold the weights, before the next block.
  *
- * The batch is cut into S = min(8, ceil(B / 8)) shards. A task takes a group of neighbouring rows, which share the products of a step, through all steps
- * forward, and a group of neighbouring shards through a block of steps backward. The gradients of biases, gains and shifts are sums over the shards, added in the order of the
- * shards; the block is a function of B and H, and all other values belong to one row. So no bit depends on the groups or the number of threads, and the
- * result for a sequence does not depend on the rest of the batch.
+ * The batch is cut into S = min(8, ceil(B / 8)) shards. A task takes a group of neighbouring rows, which share the products of a step, through all
+ * steps forward, and a group of neighbouring shards through a block of steps backward. The gradients of biases, gains and shifts are sums over the
+ * shards, added in the order of the shards; the block is a function of B and H, and all other values belong to one row. So no bit depends on the groups
+ * or the number of threads, and the result for a sequence does not depend on the rest of the batch.
  *
- * Step k is time k, or T-1-k in reverse. A sequence that has ended by that time keeps its state; in reverse such steps come first. So both
- * directions are the same code.
- *
- * Saved when recording: x in the order of the steps (zeros after the ends), h, and what the cells name. */
+ * Step k is time k, or T-1-k in reverse. A sequence that has ended by that time keeps its state; in reverse such steps come first. So both directions
+ * are the same code. Saved when recording: x in the order of the steps (zeros after the ends), h, and what the cells name. */
 #include "core/gemm.h"
 #include "ops/sequence.h"
 #include "ops/parts.h"
@@ -63,8 +61,7 @@ gr__cell gr__sequence_step(const gr__sequence *s, gr_range rows, size_t k)
         .time = gr__sequence_time(s, k), .lengths = s->lengths ? s->lengths + rows.first : NULL,
         .ln_x = sequence_norm_at(s, SEQ_NORM_X, s->normed[SEQ_NORM_X], at, row), .ln_h = sequence_norm_at(s, SEQ_NORM_H, s->normed[SEQ_NORM_H], at, row),
         .ln_sum = sequence_norm_at(s, SEQ_NORM_SUM, s->normed[SEQ_NORM_SUM], at, row), .ln_c = sequence_norm_at(s, SEQ_NORM_C, s->c, next, row),
-        .gates = s->gates + at, .wh = s->kind->apart ? s->normed[SEQ_NORM_H] + at : NULL, .more = s->more + row * H,
-        .h_prev = s->h + now, .h = s->h + next,
+        .gates = s->gates + at, .wh = s->kind->apart ? s->normed[SEQ_NORM_H] + at : NULL, .more = s->more + row * H, .h_prev = s->h + now, .h = s->h + next,
     };
     if (s->kind->has_c) p.c_prev = s->c + now, p.c = s->c + next;
     return p;
@@ -187,7 +184,6 @@ static sequence_scratch_plan sequence_plan(const gr__sequence *s)
 }
 
 size_t gr__sequence_partials(const gr__sequence *s) { return gr__sequence_partial(s, SEQ_W_HH) + s->G * s->H; }
-
 size_t gr__sequence_scratch(const gr_node *n) { return sequence_plan(n->saved).total * sizeof(gr_real); }
 
 /* Where the gradient of an input is among a shard's partial sums. Several gradients are the same sum, so they share a place: every shift
@@ -217,17 +213,14 @@ typedef struct {
     const gr_node *n;
     const gr__sequence *s;
     sequence_scratch_plan plan;
-    gr_real *scratch, *ring;  /* ring: of this block, steps from .. to-1 */
+    gr_real *scratch, *ring; /* ring: the half for this block, steps from .. to-1 */
     size_t groups, from, to;
-    size_t parts;             /* of each product of `weight`: the gradients of W_hh and W_ih by a block that is done, or no products */
-    gr__product weight[2];
+    size_t parts;            /* into how many tasks a product of `weight` is cut */
+    gr__product weight[2];   /* what a block that is done adds to the gradients of W_hh and W_ih; no rows: nothing is left to add */
 } sequence_backward_job;
 
 /* The gradients of W x in step k, from a row on. */
-static gr_real *sequence_dwx(const sequence_backward_job *f, size_t k, size_t row)
-{
-    return f->ring + ((k - f->from) * f->s->B + row) * f->s->G;
-}
+static gr_real *sequence_dwx(const sequence_backward_job *f, size_t k, size_t row) { return f->ring + ((k - f->from) * f->s->B + row) * f->s->G; }
 
 static void sequence_connect(const gr__sequence *s, gr__cell *step, gr_real *partials)
 {
@@ -271,26 +264,21 @@ static void sequence_backward_group(const sequence_backward_job *f, size_t group
     }
 }
 
-static void sequence_weight_task(void *argument, size_t task, int thread)
-{
-    const sequence_backward_job *f = argument;
-    gr__gemm_part(f->t, &f->weight[task % 2], task / 2, f->parts, thread);
-}
-
-/* For each group of sequences: its steps, and its part of the weights' gradients by the block before. */
+/* For each group of sequences: its steps of the block, and its part of each product of `weight`. */
 static void sequence_backward_task(void *argument, size_t task, int thread)
 {
-    if (task % 3 == 0) sequence_backward_group(argument, task / 3, thread);
-    else sequence_weight_task(argument, task / 3 * 2 + task % 3 - 1, thread);
+    const sequence_backward_job *f = argument;
+    if (task % 3 == 0) sequence_backward_group(f, task / 3, thread);
+    else gr__gemm_part(f->t, &f->weight[task % 3 - 1], task / 3, f->parts, thread);
 }
 
 /* dW += dA^T x, over steps from .. to-1 of a block that is done; no product if there are no steps.   dA [rows, G], from step `from` on   x [all rows, N] */
 static gr__product sequence_weight(const sequence_backward_job *f, int input, size_t from, const gr_real *dA, const gr_real *x, size_t N)
 {
-    const gr__sequence *s = f->s;
+    const size_t G = f->s->G, B = f->s->B;
     gr_real *dW = gr_grad(f->t, f->n->in[input]);
-    if (!dW || from >= f->to) return (gr__product){ 0 };
-    return (gr__product){ s->G, N, (f->to - from) * s->B, { dA, 1, s->G }, { x + from * s->B * N, N, 1 }, dW, N, { dW, N } };
+    return !dW || from >= f->to ? (gr__product){ 0 }
+                                : (gr__product){ G, N, (f->to - from) * B, { dA, 1, G }, { x + from * B * N, N, 1 }, dW, N, { dW, N } };
 }
 
 void gr__sequence_backward(gr_tape *t, const gr_node *n)
@@ -309,7 +297,7 @@ void gr__sequence_backward(gr_tape *t, const gr_node *n)
     memset(f.scratch + f.plan.partials, 0, (f.plan.total - f.plan.partials) * sizeof *dh);
     if (gr_grad(t, n->in[SEQ_X])) gr__gemm_pack(gr_isa(t), I, G, (gr_mat){ s->in[SEQ_W_IH]->data, I, 1 }, f.scratch);
     gr__gemm_pack(gr_isa(t), H, G, (gr_mat){ s->in[SEQ_W_HH]->data, H, 1 }, f.scratch + f.plan.w_hh);
-    const bool behind = gr_tape_threads(t) > 1 && G * H < SEQ_LARGE;
+    const bool beside = gr_tape_threads(t) > 1 && G * H < SEQ_LARGE;
     while (s->B && f.to) {
         f.from = f.to > f.plan.steps ? f.to - f.plan.steps : 0;
         const double work = 2 * sequence_nanoseconds(s) * (double)(f.to - f.from) / (double)s->T;
@@ -317,13 +305,13 @@ void gr__sequence_backward(gr_tape *t, const gr_node *n)
         const size_t first = f.from || n->in[SEQ_H0] ? f.from : 1; /* without h0, h is 0 in step 0 */
         f.weight[0] = sequence_weight(&f, SEQ_W_HH, first, sequence_dwx(&f, first, 0) + f.plan.apart, s->h, H);
         f.weight[1] = sequence_weight(&f, SEQ_W_IH, f.from, f.ring, s->x, I);
-        if (behind && f.from) {
-            f.ring = f.ring == ring ? ring + f.plan.block : ring;
-        } else {
-            gr_parallel(t, 2 * f.parts, work, sequence_weight_task, &f);
-            f.weight[0] = f.weight[1] = (gr__product){ 0 };
-        }
         f.to = f.from;
+        if (beside && f.to) {
+            f.ring = f.ring == ring ? ring + f.plan.block : ring;
+            continue;
+        }
+        gr_parallel(t, 3 * f.groups, work, sequence_backward_task, &f); /* no steps: the products alone */
+        f.weight[0] = f.weight[1] = (gr__product){ 0 };
     }
     gr__sequence_norms(s);
     for (int input = SEQ_B_IH; input <= SEQ_LN_C_SHIFT; input++) {

@@ -27,8 +27,7 @@ static bool sequence_check_norms(gr_tape *t, const gr__sequence *s)
     for (int i = SEQ_LN_IH; i <= SEQ_LN_C_SHIFT; i++) {
         const int norm = (i - SEQ_LN_IH) / 2;
         const gr_shape shape = GR_SHAPE(norm == SEQ_NORM_C ? s->H : s->G);
-        if (!gr__sequence_has(s, norm) && s->in[i])
-            return gr_fail(t, op, "%s is given, but norm lacks %s_LN_%s", sequence_input_name[i], prefix, bit[norm]);
+        if (!gr__sequence_has(s, norm) && s->in[i]) return gr_fail(t, op, "%s is given, but norm lacks %s_LN_%s", sequence_input_name[i], prefix, bit[norm]);
         if (gr__sequence_has(s, norm) && !gr__shapes_are_equal(gr_shape_of(s->in[i]), shape))
             return gr_fail(t, op, "norm has %s_LN_%s, so %s must be %s; got %s", prefix, bit[norm], sequence_input_name[i],
                            gr_shape_name(t, shape), gr_shape_text(t, s->in[i]));
@@ -93,8 +92,7 @@ static bool sequence_check_weights(gr_tape *t, gr__sequence *s, const gr_sequenc
     return true;
 }
 
-bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
-                             const gr_sequence_config *config)
+bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *config)
 {
     const gr_op *op = kind->op;
     const gr_sequence_config *const o = config ? config : &(gr_sequence_config){ 0 };

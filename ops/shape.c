@@ -43,8 +43,7 @@ gr_tensor *gr_permute(gr_tape *t, gr_tensor *x, gr_axes order)
 {
     bool marked[GR_MAX_RANK];
     if (!gr_ready(t, &permute_op, x)) return NULL;
-    if (order.count != x->rank)
-        return gr_fail(t, &permute_op, "x is %s, so the order must name %d axes; got %d", gr_shape_text(t, x), x->rank, order.count);
+    if (order.count != x->rank) return gr_fail(t, &permute_op, "x is %s, so the order must name %d axes; got %d", gr_shape_text(t, x), x->rank, order.count);
     if (!gr__axes_marked(t, &permute_op, x, order, marked)) return NULL;
     for (int k = 0; k < x->rank; k++) order.axis[k] = gr_axis(t, &permute_op, x, order.axis[k]);
     return moved(t, &permute_op, x, map_of(x, order.axis));

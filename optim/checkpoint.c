@@ -178,8 +178,7 @@ static bool kept_fits(const checkpoint_reader *r, const gr_safetensors_entry *e,
         p->module = module_of(r->m, key, &p->name);
         if (!p->module) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: there is no such module", e->name);
         if (!*p->name || strchr(key, '/')) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s is not the name of a kept state", e->name);
-        if (gr__name_is_taken(p->module, p->name))
-            return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: the module has something else of that name", e->name);
+        if (gr__name_is_taken(p->module, p->name)) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: the module has something else of that name", e->name);
     }
     if (!gr__shape_len(e->shape, &len))
         return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: %s is not a shape that fits this machine", e->name, gr_shape_name(r->t, e->shape));

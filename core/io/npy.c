@@ -49,8 +49,7 @@ bool gr__npy_parse(gr__failure *e, const char *path, unsigned char *file, size_t
     if (bytes < begin || memcmp(file, npy_magic, 6) != 0 || file[6] < 1 || file[6] > 2)
         return gr__fail(e, GR_BAD_FILE, path, "is not a file of numpy.save, version 1.0 or 2.0");
     for (size_t k = begin; k-- > 8;) length = length << 8 | file[k];
-    if (length > bytes - begin)
-        return gr__fail(e, GR_BAD_FILE, path, "is damaged: its header should be %zu bytes long, but the file is shorter", length);
+    if (length > bytes - begin) return gr__fail(e, GR_BAD_FILE, path, "is damaged: its header should be %zu bytes long, but the file is shorter", length);
     if (length) file[begin + length - 1] = 0; /* in place of the newline */
     const char *const header = length ? (const char *)file + begin : "";
     *v = (gr_safetensors_entry){ .data = file + begin + length };

@@ -164,8 +164,7 @@ static bool read_dtype(json_cursor *c, gr_safetensors_entry *e)
     if (!json_string(c, &name)) return false;
     int k = 0;
     while (k < GR_DTYPES && strcmp(name, gr_dtype_name((gr_dtype)k)) != 0) k++;
-    if (k == GR_DTYPES)
-        return gr__fail(c->e, GR_BAD_FILE, c->path, "'%s' is of type %s; F64, F32, F16, BF16, I64 and I32 can be read", e->name, name);
+    if (k == GR_DTYPES) return gr__fail(c->e, GR_BAD_FILE, c->path, "'%s' is of type %s; F64, F32, F16, BF16, I64 and I32 can be read", e->name, name);
     e->dtype = (gr_dtype)k;
     return true;
 }
@@ -233,8 +232,7 @@ static bool whole_is_sound(json_cursor *c)
         if (f->entry[i].offset != end)
             return gr__fail(c->e, GR_BAD_FILE, c->path, "'%s' begins at byte %zu, but the data before it ends at %zu", f->entry[i].name,
                               f->entry[i].offset, end);
-    if (end != f->data_bytes)
-        return gr__fail(c->e, GR_BAD_FILE, c->path, "the header describes %zu bytes of data, but %zu follow it", end, f->data_bytes);
+    if (end != f->data_bytes) return gr__fail(c->e, GR_BAD_FILE, c->path, "the header describes %zu bytes of data, but %zu follow it", end, f->data_bytes);
     gr__sort(f->entry, f->count, sizeof *f->entry, gr__by_name);
     gr__sort(f->note, f->notes, sizeof *f->note, gr__by_name);
     for (size_t i = 1; i < f->count; i++)

@@ -171,8 +171,7 @@ static bool notes_are_sound(gr__failure *e, const char *path, const char *const 
     return true;
 }
 
-bool gr__safetensors_write(gr__failure *e, const gr_allocator *memory, const char *path, const gr_safetensors_item *items, size_t n,
-                           const char *const *notes)
+bool gr__safetensors_write(gr__failure *e, const gr_allocator *memory, const char *path, const gr_safetensors_item *items, size_t n, const char *const *notes)
 {
     if (!path) return gr__fail(e, GR_MISUSE, "", "the path of a file to write is NULL");
     if (!items && n) return gr__fail(e, GR_MISUSE, "", "cannot write '%s': items is NULL, but n is %zu", path, n);
