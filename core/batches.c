@@ -22,10 +22,7 @@ gr_batches *gr_batches_new(gr_tape *t, size_t n, size_t size, const gr_batches_c
     return b;
 }
 
-void gr_batches_free(gr_batches *b)
-{
-    if (b) gr_memory_free(&b->memory, b, b->bytes);
-}
+void gr_batches_free(gr_batches *b) { if (b) gr_memory_free(&b->memory, b, b->bytes); }
 
 const gr_ints *gr_batches_next(gr_batches *b)
 {

@@ -8,10 +8,7 @@
 /* The value of a config's field: x, but `otherwise` when x is 0, and 0 when x is GR_NONE. */
 static inline double gr__setting(double x, double otherwise) { return x == GR_NONE ? 0 : x == 0 ? otherwise : x; }
 
-static inline bool gr__shapes_are_equal(gr_shape a, gr_shape b)
-{
-    return a.rank == b.rank && !memcmp(a.dim, b.dim, (size_t)a.rank * sizeof *a.dim);
-}
+static inline bool gr__shapes_are_equal(gr_shape a, gr_shape b) { return a.rank == b.rank && !memcmp(a.dim, b.dim, (size_t)a.rank * sizeof *a.dim); }
 
 /* The product of the sizes of axes first .. end-1. */
 static inline size_t gr__sizes(const size_t *dim, int first, int end)

@@ -15,7 +15,7 @@
  * which is rare, a second loop corrects it; both loops vectorise:
  *
  *     r_size largest = 0;
- *     for (size_t i = 0; i < n; i++) y[i] = r_sin_near(x[i]), largest = r_size_of(x[i]) > largest ? r_size_of(x[i]) : largest;
+ *     for (size_t i = 0; i < n; i++) y[i] = r_sin_near(x[i]), largest = r_size_most(largest, x[i]);
  *     if (largest > r_size_of(R_SIN_LIMIT))
  *         for (size_t i = 0; i < n; i++) y[i] = r_size_of(x[i]) > r_size_of(R_SIN_LIMIT) ? r_sin(x[i]) : y[i];
  *
@@ -295,6 +295,7 @@ INLINE float r_cos(float x) { return (float)r_sin_plus(x, 0.5); }
 INLINE float r_tan(float x) { return (float)(r_sin_plus(x, 0) / r_sin_plus(x, 0.5)); }
 #endif
 
+INLINE r_size r_size_most(r_size most, gr_real x) { return r_size_of(x) > most ? r_size_of(x) : most; }
 INLINE gr_real r_softplus(gr_real x) { return (x > 0 ? x : 0) + r_log1p(r_exp(-r_abs(x))); } /* log(1 + e^x) */
 INLINE gr_real r_floor(gr_real x) { return r_round(x) > x ? r_round(x) - 1 : r_round(x); }
 INLINE gr_real r_square(gr_real x) { return x * x; }

@@ -29,10 +29,7 @@ static bool name_is_good(gr_tape *t, const gr_module *parent, const char *name)
     return true;
 }
 
-static size_t path_bytes(const gr_module *parent, const char *name)
-{
-    return (parent->parent ? strlen(parent->path) + 1 : 0) + strlen(name) + 1;
-}
+static size_t path_bytes(const gr_module *parent, const char *name) { return (parent->parent ? strlen(parent->path) + 1 : 0) + strlen(name) + 1; }
 
 /* Write parent's path, a dot and name to path. Returns where the name begins. */
 static const char *path_write(char *path, const gr_module *parent, const char *name)

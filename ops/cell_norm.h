@@ -79,10 +79,7 @@ INLINE void cell_norm_row_backward(const gr__cell *s, const gr__cell_norm *n, si
         cell_norm_backward(n, r, s->G, s->groups, k, at, N, d + at);
 }
 
-INLINE void cell_add(size_t n, gr_real *restrict y, const gr_real *restrict x)
-{
-    for (size_t i = 0; i < n; i++) y[i] += x[i];
-}
+INLINE void cell_add(size_t n, gr_real *restrict y, const gr_real *restrict x) { for (size_t i = 0; i < n; i++) y[i] += x[i]; }
 
 /* Row r of the gates becomes LN_sum(LN_x(W x) + LN_h(W h)) + b. */
 INLINE gr_real *cell_sums(const gr__cell *s, size_t r)

@@ -9,10 +9,7 @@
 
 /* A norm n has W columns: 4H or H. Its moments are three rows of W values, mean, rstd and variance, and the step has N of the columns. */
 
-INLINE gr_real lstm_bn_xhat(const gr__cell_norm *n, size_t W, const gr_real *x, size_t j)
-{
-    return (x[j] - n->moments[j]) * n->moments[W + j];
-}
+INLINE gr_real lstm_bn_xhat(const gr__cell_norm *n, size_t W, const gr_real *x, size_t j) { return (x[j] - n->moments[j]) * n->moments[W + j]; }
 
 /* The statistics of the columns, in two passes: the first estimates the mean, the second corrects it (ops/layer_norm.md). The first pass subtracts
  * the first row, so that equal values have variance 0. */

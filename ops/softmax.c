@@ -28,7 +28,10 @@ INLINE void softmax_of_rows(gr_real *restrict y, const gr_real *restrict x, size
 INLINE void softmax_row_backward(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, size_t C, bool log)
 {
     const gr_real sum = SUM(i, C, log ? dy[i] : y[i] * dy[i]);
-    for (size_t i = 0; i < C; i++) dx[i] += log ? dy[i] - r_exp(y[i]) * sum : y[i] * (dy[i] - sum);
+    r_size largest = 0;
+    for (size_t i = 0; i < C && log; i++) largest = r_size_most(largest, y[i]);
+    if (largest > r_size_of(R_EXP_LIMIT)) for (size_t i = 0; i < C; i++) dx[i] += dy[i] - r_exp(y[i]) * sum;
+    else for (size_t i = 0; i < C; i++) dx[i] += log ? dy[i] - r_exp_near(y[i]) * sum : y[i] * (dy[i] - sum);
 }
 
 /* ---- A tile of n fibres: value c of fibre j is at i = c * inner + j ---- */

@@ -33,7 +33,7 @@ INLINE gr_real mish_gate(gr_real x) { return r_tanh(r_softplus(x)); }
         for (size_t i = 0; i < n; i++) { \
             const gr_real x = in_x[i]; \
             out[i] = (limit) > 0 ? (y_near) : (y_of_x); \
-            if ((limit) > 0) largest = r_size_of(x) > largest ? r_size_of(x) : largest; \
+            if ((limit) > 0) largest = r_size_most(largest, x); \
         } \
         for (size_t i = 0; largest > r_size_of(limit) && i < n; i++) { \
             const gr_real x = in_x[i]; \
@@ -50,7 +50,7 @@ INLINE gr_real mish_gate(gr_real x) { return r_tanh(r_softplus(x)); }
             const gr_real dy = in_dy[i], x = in_x[i], y = in_y[i]; \
             (void)dy, (void)x, (void)y; \
             out[i] = (how & GR__FIRST ? 0 : out[i]) + ((dx_limit) == 0 ? (dx_of_xy) : r_size_of(x) > r_size_of(dx_limit) ? 0 : (dx_near)); \
-            if ((dx_limit) > 0) largest = r_size_of(x) > largest ? r_size_of(x) : largest; \
+            if ((dx_limit) > 0) largest = r_size_most(largest, x); \
         } \
         for (size_t i = 0; largest > r_size_of(dx_limit) && i < n; i++) { \
             const gr_real dy = in_dy[i], x = in_x[i], y = in_y[i]; \

@@ -18,10 +18,7 @@ KERNEL(double, square_sum, const gr_real *x, size_t n)
 /* 0 when every value is finite, else NaN. */
 KERNEL(gr_real, finite_check, const gr_real *x, size_t n) { return SUM(i, n, x[i] - x[i]); }
 
-KERNEL(void, scale_all, gr_real *x, size_t n, gr_real factor)
-{
-    for (size_t i = 0; i < n; i++) x[i] *= factor;
-}
+KERNEL(void, scale_all, gr_real *x, size_t n, gr_real factor) { for (size_t i = 0; i < n; i++) x[i] *= factor; }
 
 KERNEL(void, clamp_all, gr_real *x, size_t n, gr_real max)
 {

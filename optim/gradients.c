@@ -1,10 +1,7 @@
 /* optim/gradients.c - the gradients of all parameters as one array, and back. */
 #include "optim/internal.h"
 
-size_t gr_optim_gradient_len(const gr_optim *o)
-{
-    return o && !gr__optim_lost(o) ? o->values + o->entries : 0;
-}
+size_t gr_optim_gradient_len(const gr_optim *o) { return o && !gr__optim_lost(o) ? o->values + o->entries : 0; }
 
 bool gr_optim_gradient_get(gr_tape *t, const gr_optim *o, gr_real *v)
 {

@@ -173,6 +173,26 @@ TEST(an_ignored_sample_counts_for_nothing_whatever_its_logits)
         }
 }
 
+/* Rows take the faster exponential where their logits allow that; the classes of a sample that are not neighbours take the general one. */
+TEST(a_row_has_the_bits_of_a_column_however_far_its_logits_are_apart)
+{
+    const double apart[] = { 40, 86, 88, 300 };
+    for (size_t a = 0; a < COUNT(apart); a++)
+        for (size_t C = 5; C < 700; C += C < 40 ? 3 : 300) {
+            gr_tape *t = gr_tape_new(1, NULL);
+            gr_tensor *values = gr_rand(t, GR_SHAPE(6, C), -apart[a], 0, "x");
+            gr_tensor *turned = gr_want_grad(t, gr_transpose(t, gr_input(t, values->data, GR_SHAPE(1, 6, C)), 1, 2)); /* [1, C, 6] */
+            gr_want_grad(t, values);
+            const int target[] = { 0, 3, 4, 1, 1, 2 };
+            gr_tensor *row = gr_cross_entropy(t, values, gr_ints_new(t, target, GR_SHAPE(6)), NULL);
+            gr_tensor *column = gr_cross_entropy(t, turned, gr_ints_new(t, target, GR_SHAPE(1, 6)), NULL);
+            assert_same_bits(row->data, column->data, 1);
+            assert_true(gr_backward(t, gr_add(t, row, column)));
+            assert_same_bits(gr_grad(t, values), gr_transpose(t, gr_input(t, gr_grad(t, turned), GR_SHAPE(C, 6)), 0, 1)->data, values->len);
+            gr_tape_free(t);
+        }
+}
+
 TEST(ignored_samples_alone_give_nan_and_no_gradient)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -296,6 +316,7 @@ int main(void)
         cmocka_unit_test(defaults_are_those_of_no_config),
         cmocka_unit_test(huge_logits_neither_overflow_nor_lose_the_loss),
         cmocka_unit_test(an_ignored_sample_counts_for_nothing_whatever_its_logits),
+        cmocka_unit_test(a_row_has_the_bits_of_a_column_however_far_its_logits_are_apart),
         cmocka_unit_test(ignored_samples_alone_give_nan_and_no_gradient),
         cmocka_unit_test(no_samples_are_accepted),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),

@@ -120,6 +120,24 @@ TEST(a_sample_has_the_same_bits_alone_and_in_a_batch)
     }
 }
 
+/* Along the last axis a row takes the faster exponential where its values allow that; along another axis all take the general one. */
+TEST(a_row_has_the_bits_of_a_column_however_far_its_values_are_apart)
+{
+    const double apart[] = { 40, 86, 88, 300 };
+    for (size_t k = 0; k < COUNT(ops); k++)
+        for (size_t a = 0; a < COUNT(apart); a++)
+            for (size_t C = 1; C < 700; C += C < 40 ? 3 : 300) {
+                gr_tape *t = gr_tape_new(1, NULL);
+                gr_tensor *values = gr_rand(t, GR_SHAPE(6, C), -apart[a], 0, "x"), *dy = gr_rand(t, GR_SHAPE(6, C), -1, 1, "dy");
+                gr_tensor *x = gr_want_grad(t, gr_input(t, values->data, GR_SHAPE(6, C))), *turned = gr_want_grad(t, gr_transpose(t, values, 0, 1));
+                gr_tensor *row = ops[k].f(t, &x, &(int){ 1 }), *column = gr_transpose(t, ops[k].f(t, &turned, &(int){ 0 }), 0, 1);
+                assert_same_bits(row->data, column->data, row->len);
+                assert_true(gr_backward(t, gr_sum(t, gr_mul(t, gr_add(t, row, column), dy), GR_ALL_AXES, false)));
+                assert_same_bits(gr_grad(t, x), gr_transpose(t, gr_input(t, gr_grad(t, turned), GR_SHAPE(C, 6)), 0, 1)->data, x->len);
+                gr_tape_free(t);
+            }
+}
+
 /* ---- Edges ---- */
 
 TEST(a_tensor_of_size_0_is_accepted)
@@ -175,6 +193,7 @@ int main(void)
         cmocka_unit_test(minus_infinity_alone_or_a_nan_gives_nan_in_its_own_row_only),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
+        cmocka_unit_test(a_row_has_the_bits_of_a_column_however_far_its_values_are_apart),
         cmocka_unit_test(a_tensor_of_size_0_is_accepted),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),
         cmocka_unit_test(an_axis_that_x_lacks_is_named),
