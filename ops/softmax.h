@@ -6,6 +6,7 @@
 #ifndef GR_SOFTMAX_H
 #define GR_SOFTMAX_H
 #include "core/maths.h"
+#include "core/simd.h"
 #include <stdbool.h>
 
 /* Stands before a loop over 16 lanes of which some may be missing. The compiler turns that loop into one masked load or store. */
@@ -53,10 +54,10 @@ INLINE r_size softmax_terms(const gr_real *restrict m, gr_real *restrict sum, gr
     for (; c + 16 <= C; c += 16)
         UNROLL_4 for (size_t j = 0; j < n; j++) { /* the sums of the rows stay in registers */
             const gr_real mj = m[j], *const from = x + j * C + c;
-            gr_real *const to = e ? e + j * C + c : v.v;
+            KEEP_LOOP for (size_t l = 0; l < 16; l++) v.v[l] = softmax_exp(from[l] - mj, near);
+            KEEP_LOOP for (size_t l = 0; l < 16; l++) s[j].v[l] += v.v[l];
             if (near) KEEP_LOOP for (size_t l = 0; l < 16; l++) size[l] = r_size_most(size[l], from[l] - mj);
-            KEEP_LOOP for (size_t l = 0; l < 16; l++) to[l] = softmax_exp(from[l] - mj, near);
-            KEEP_LOOP for (size_t l = 0; l < 16; l++) s[j].v[l] += to[l];
+            for (size_t l = 0; e && l < 16; l += R_WIDTH) v_store(e + j * C + c + l, v_load(v.v + l));
         }
     for (size_t j = 0; j < n && c < C; j++) {
         const gr_real mj = m[j], *const from = x + j * C + c;
