@@ -45,6 +45,8 @@ INLINE gr_real softmax_exp(gr_real x, bool near) { return near ? r_exp_near(x) :
  * other takes up to twice as long as four together, because the processor waits at the end of each row. */
 enum { SOFTMAX_ROWS = 4 };
 INLINE size_t softmax_at_once(size_t C, size_t rows) { return C <= 512 && rows >= SOFTMAX_ROWS ? SOFTMAX_ROWS : 1; } /* long rows may come from memory */
+/* Returns the largest |x - m| if near: where it is beyond R_EXP_LIMIT, the terms are wrong. The exponential comes first: behind another loop over the
+ * same values clang 14 leaves it scalar. */
 INLINE r_size softmax_terms(const gr_real *restrict m, gr_real *restrict sum, gr_real *restrict e, const gr_real *restrict x, size_t C, size_t n, bool near)
 {
     r_lanes s[SOFTMAX_ROWS], v;
