@@ -7,6 +7,7 @@
  *     r_softplus r_square r_normal_cdf r_normal_pdf        computed from these
  *     r_sin_near r_cos_near r_tan_near                     the same as r_sin.. for |x| <= R_SIN_LIMIT
  *     r_exp_near r_sigmoid_near                            the same bits as r_exp and r_sigmoid for |x| <= R_EXP_LIMIT
+ *     r_exp_low                                            the same bits as r_exp for x <= 44 and NaN
  *     r_normal_pdf_near                                    the same bits as r_normal_pdf for |x| <= R_PDF_LIMIT
  *
  * tests/campaign/ulp.c checks these bounds on all floats (r_pow: 2^28 pairs). tests/tools/fit_maths.py computes the coefficients. The double build calls libm.
@@ -32,7 +33,7 @@ typedef int r_size; /* there are no limits: every size is 0 */
 INLINE r_size r_size_of(double x UNUSED) { return 0; }
 #define R_LIBM(name, f) INLINE double r_##name(double x) { return f(x); }
 R_LIBM(exp, exp) R_LIBM(expm1, expm1) R_LIBM(log, log) R_LIBM(log1p, log1p) R_LIBM(tanh, tanh) R_LIBM(erf, erf) R_LIBM(round, rint)
-R_LIBM(exp_near, exp) R_LIBM(sin, sin) R_LIBM(cos, cos) R_LIBM(tan, tan) R_LIBM(sin_near, sin) R_LIBM(cos_near, cos) R_LIBM(tan_near, tan)
+R_LIBM(exp_near, exp) R_LIBM(exp_low, exp) R_LIBM(sin, sin) R_LIBM(cos, cos) R_LIBM(tan, tan) R_LIBM(sin_near, sin) R_LIBM(cos_near, cos) R_LIBM(tan_near, tan)
 #undef R_LIBM
 INLINE double r_sigmoid(double x) { return 1 / (1 + exp(-x)); }
 INLINE double r_sigmoid_near(double x) { return r_sigmoid(x); }
@@ -87,6 +88,11 @@ INLINE float r_exp_near(float x) /* n is added to the exponent of e^r */
 {
     const r_exp_parts e = r_exp_split(x, 0);
     return r_from_bits(r_bits(e.y) + (r_bits(e.k) << 23));
+}
+INLINE float r_exp_low(float x) /* 2^n in the factors 2^(n + 64) and 2^-64; below -105 they are wrong, but e^x is 0 */
+{
+    const r_exp_parts e = r_exp_split(x, 191);
+    return r_from_bits(r_bits(e.y * r_power(e.k) * 0x1p-64f) & -(uint32_t)!(x < -105));
 }
 INLINE float r_exp(float x) /* 2^n in two factors: the result may be subnormal */
 {

@@ -86,9 +86,9 @@ KERNEL(void, cross_entropy_forward, const cross_entropy_run *r, size_t group, si
     }
 }
 
-INLINE gr_real cross_entropy_dx(gr_real x, gr_real m, gr_real p, gr_real q, gr_real w, bool near)
+INLINE gr_real cross_entropy_dx(gr_real x, gr_real m, gr_real p, gr_real q, gr_real w)
 {
-    return (p == 0 ? 0 : p * softmax_exp(x - m, near)) - q * w;
+    return (p == 0 ? 0 : p * r_exp_low(x - m)) - q * w;
 }
 
 KERNEL(void, cross_entropy_backward, const cross_entropy_run *r, size_t group, size_t end)
@@ -109,14 +109,11 @@ KERNEL(void, cross_entropy_backward, const cross_entropy_run *r, size_t group, s
     }
     if (inner > 1)
         for (size_t c = 0; c < C; c++)
-            for (size_t j = 0; j < n; j++) dx[c * inner + j] += cross_entropy_dx(x[c * inner + j], m.v[j], p.v[j], q.v[j], w[c], false);
+            for (size_t j = 0; j < n; j++) dx[c * inner + j] += cross_entropy_dx(x[c * inner + j], m.v[j], p.v[j], q.v[j], w[c]);
     else
         for (size_t j = 0; j < n; j++) {
             const gr_real mj = m.v[j], pj = p.v[j], qj = q.v[j];
-            r_size largest = 0;
-            for (size_t c = 0; c < C; c++) largest = r_size_most(largest, x[j * C + c] - mj);
-            if (largest > r_size_of(R_EXP_LIMIT)) for (size_t c = 0; c < C; c++) dx[j * C + c] += cross_entropy_dx(x[j * C + c], mj, pj, qj, w[c], false);
-            else for (size_t c = 0; c < C; c++) dx[j * C + c] += cross_entropy_dx(x[j * C + c], mj, pj, qj, w[c], true);
+            for (size_t c = 0; c < C; c++) dx[j * C + c] += cross_entropy_dx(x[j * C + c], mj, pj, qj, w[c]);
         }
     for (size_t j = 0; j < n; j++) {
         if (cross_entropy_ignores(s, i + j)) continue;

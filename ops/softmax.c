@@ -28,10 +28,7 @@ INLINE void softmax_of_rows(gr_real *restrict y, const gr_real *restrict x, size
 INLINE void softmax_row_backward(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, size_t C, bool log)
 {
     const gr_real sum = SUM(i, C, log ? dy[i] : y[i] * dy[i]);
-    r_size largest = 0;
-    for (size_t i = 0; i < C && log; i++) largest = r_size_most(largest, y[i]);
-    if (largest > r_size_of(R_EXP_LIMIT)) for (size_t i = 0; i < C; i++) dx[i] += dy[i] - r_exp(y[i]) * sum;
-    else for (size_t i = 0; i < C; i++) dx[i] += log ? dy[i] - r_exp_near(y[i]) * sum : y[i] * (dy[i] - sum);
+    for (size_t i = 0; i < C; i++) dx[i] += log ? dy[i] - r_exp_low(y[i]) * sum : y[i] * (dy[i] - sum);
 }
 
 /* ---- A tile of n fibres: value c of fibre j is at i = c * inner + j ---- */
@@ -53,7 +50,7 @@ INLINE void softmax_tile_backward(gr_real *restrict dx, const gr_real *restrict 
     r_lanes s[16] = { { { 0 } } };
     TILE_EACH(c, j, i) s[c % 16].v[j] += log ? dy[i] : y[i] * dy[i];
     const r_lanes sum = softmax_tree(s);
-    TILE_EACH(c, j, i) dx[i] += log ? dy[i] - r_exp(y[i]) * sum.v[j] : y[i] * (dy[i] - sum.v[j]);
+    TILE_EACH(c, j, i) dx[i] += log ? dy[i] - r_exp_low(y[i]) * sum.v[j] : y[i] * (dy[i] - sum.v[j]);
 }
 #undef TILE_EACH
 

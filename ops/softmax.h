@@ -7,7 +7,6 @@
 #define GR_SOFTMAX_H
 #include "core/maths.h"
 #include "core/simd.h"
-#include <stdbool.h>
 
 /* Stands before a loop over 16 lanes of which some may be missing. The compiler turns that loop into one masked load or store. */
 #ifdef __clang__
@@ -38,44 +37,30 @@ INLINE gr_real softmax_max(const gr_real *x, size_t C)
     return r_max(r_max(m.v[0], m.v[2]), r_max(m.v[1], m.v[3]));
 }
 
-/* e^x; near: for |x| <= R_EXP_LIMIT only, faster, with the same bits. */
-INLINE gr_real softmax_exp(gr_real x, bool near) { return near ? r_exp_near(x) : r_exp(x); }
-
 /* Maxima m of n rows of C values, and the sums of exp(x - m). The terms are written to e unless it is NULL. n is 1 or 4: one short row after the
- * other takes up to twice as long as four together, because the processor waits at the end of each row. */
+ * other takes up to twice as long as four together, because the processor waits at the end of each row. Vectors add the terms, because clang
+ * takes a plain loop apart. */
 enum { SOFTMAX_ROWS = 4 };
 INLINE size_t softmax_at_once(size_t C, size_t rows) { return C <= 512 && rows >= SOFTMAX_ROWS ? SOFTMAX_ROWS : 1; } /* long rows may come from memory */
-/* Returns the largest |x - m| if near: where it is beyond R_EXP_LIMIT, the terms are wrong. The exponential comes first: behind another loop over the
- * same values clang 14 leaves it scalar. */
-INLINE r_size softmax_terms(const gr_real *restrict m, gr_real *restrict sum, gr_real *restrict e, const gr_real *restrict x, size_t C, size_t n, bool near)
+INLINE void softmax_rows_of(gr_real *restrict m, gr_real *restrict sum, gr_real *restrict e, const gr_real *restrict x, size_t C, size_t n)
 {
     r_lanes s[SOFTMAX_ROWS], v;
-    r_size size[16] = { 0 }, largest = 0; /* of x - m */
-    for (size_t j = 0; j < n; j++) s[j] = r_lanes_of(0);
+    for (size_t j = 0; j < n; j++) m[j] = softmax_max(x + j * C, C), s[j] = r_lanes_of(0);
     size_t c = 0;
     for (; c + 16 <= C; c += 16)
         UNROLL_4 for (size_t j = 0; j < n; j++) { /* the sums of the rows stay in registers */
             const gr_real mj = m[j], *const from = x + j * C + c;
-            KEEP_LOOP for (size_t l = 0; l < 16; l++) v.v[l] = softmax_exp(from[l] - mj, near);
-            KEEP_LOOP for (size_t l = 0; l < 16; l++) s[j].v[l] += v.v[l];
-            if (near) KEEP_LOOP for (size_t l = 0; l < 16; l++) size[l] = r_size_most(size[l], from[l] - mj);
+            KEEP_LOOP for (size_t l = 0; l < 16; l++) v.v[l] = r_exp_low(from[l] - mj);
+            for (size_t l = 0; l < 16; l += R_WIDTH) v_store(s[j].v + l, v_load(s[j].v + l) + v_load(v.v + l));
             for (size_t l = 0; e && l < 16; l += R_WIDTH) v_store(e + j * C + c + l, v_load(v.v + l));
         }
     for (size_t j = 0; j < n && c < C; j++) {
         const gr_real mj = m[j], *const from = x + j * C + c;
-        if (near) MASK_LOOP for (size_t l = 0; l < 16; l++) size[l] = l < C - c ? r_size_most(size[l], from[l] - mj) : size[l];
-        MASK_LOOP for (size_t l = 0; l < 16; l++) v.v[l] = l < C - c ? softmax_exp(from[l] - mj, near) : 0;
+        MASK_LOOP for (size_t l = 0; l < 16; l++) v.v[l] = l < C - c ? r_exp_low(from[l] - mj) : 0;
         KEEP_LOOP for (size_t l = 0; l < 16; l++) s[j].v[l] += v.v[l];
         if (e) softmax_store(e + j * C + c, &v, C - c);
     }
     for (size_t j = 0; j < n; j++) sum[j] = r_tree(s[j]);
-    for (size_t l = 0; l < 16; l++) largest = size[l] > largest ? size[l] : largest;
-    return largest;
-}
-INLINE void softmax_rows_of(gr_real *restrict m, gr_real *restrict sum, gr_real *restrict e, const gr_real *restrict x, size_t C, size_t n)
-{
-    for (size_t j = 0; j < n; j++) m[j] = softmax_max(x + j * C, C);
-    if (softmax_terms(m, sum, e, x, C, n, true) > r_size_of(R_EXP_LIMIT)) softmax_terms(m, sum, e, x, C, n, false);
 }
 INLINE void softmax_rows(gr_real *restrict m, gr_real *restrict sum, gr_real *restrict e, const gr_real *restrict x, size_t C, size_t n)
 {
@@ -103,7 +88,7 @@ INLINE void softmax_tile(r_lanes *restrict max, r_lanes *restrict sum, gr_real *
     }
     for (size_t c = 0; c < C; c++) {
         r_lanes v = softmax_load(x + c * inner, n), *const lane = s + c % 16;
-        KEEP_LOOP for (int j = 0; j < 16; j++) v.v[j] = r_exp(v.v[j] - m.v[j]);
+        KEEP_LOOP for (int j = 0; j < 16; j++) v.v[j] = r_exp_low(v.v[j] - m.v[j]);
         KEEP_LOOP for (int j = 0; j < 16; j++) lane->v[j] += v.v[j];
         if (e) softmax_store(e + c * inner, &v, n);
     }

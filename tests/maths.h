@@ -16,7 +16,7 @@ typedef struct {
     double ulp;
     bool monotone;
 } maths_function;
-enum { MATHS_FUNCTIONS = 15 };
+enum { MATHS_FUNCTIONS = 16 };
 extern const maths_function maths_functions[MATHS_FUNCTIONS];
 
 typedef void maths_kernel_2(gr_real *restrict z, const gr_real *restrict x, const gr_real *restrict y, size_t n);

@@ -173,7 +173,6 @@ TEST(an_ignored_sample_counts_for_nothing_whatever_its_logits)
         }
 }
 
-/* Rows take the faster exponential where their logits allow that; the classes of a sample that are not neighbours take the general one. */
 TEST(a_row_has_the_bits_of_a_column_however_far_its_logits_are_apart)
 {
     const double apart[] = { 40, 86, 88, 300 };

@@ -82,6 +82,31 @@ TEST(huge_logits_do_not_overflow_and_minus_infinity_has_probability_0)
     gr_tape_free(t);
 }
 
+/* As a mask has them. The values before them get the bits that they have alone. */
+TEST(values_far_below_the_maximum_count_as_nothing)
+{
+    enum { SEEN = 37, ALL = 61 };
+    const gr_real far[] = { (gr_real)-INFINITY, (gr_real)-1e30, -1000000007, -12345, -900 };
+    for (size_t k = 0; k < COUNT(ops); k++)
+        for (size_t f = 0; f < COUNT(far); f++)
+            for (int axis = 0; axis < 2; axis++) {
+                gr_tape *t = gr_tape_new(1, NULL);
+                gr_tensor *x = gr_rand(t, axis ? GR_SHAPE(5, ALL) : GR_SHAPE(ALL, 5), -3, 3, "x"), *dy = gr_rand(t, gr_shape_of(x), -1, 1, "dy");
+                for (size_t i = 0; i < x->len; i++)
+                    if ((axis ? i % ALL : i / 5) >= SEEN) x->data[i] = far[f], dy->data[i] = 0;
+                gr_tensor *seen = gr_narrow(t, x, axis, 0, SEEN);
+                gr_tensor *whole = gr_want_grad(t, gr_input(t, x->data, gr_shape_of(x)));
+                gr_tensor *y = ops[k].f(t, &whole, &axis), *alone = ops[k].f(t, &seen, &axis);
+                assert_same_bits(gr_narrow(t, y, axis, 0, SEEN)->data, alone->data, alone->len);
+                gr_tensor *rest = gr_narrow(t, y, axis, SEEN, ALL - SEEN);
+                for (size_t i = 0; i < rest->len; i++) assert_true(k ? rest->data[i] <= far[f] + 3 : rest->data[i] == 0);
+                assert_true(gr_backward_from(t, y, dy->data));
+                gr_tensor *dx = gr_input(t, gr_grad(t, whole), gr_shape_of(x));
+                for (size_t i = 0; i < x->len; i++) assert_true((axis ? i % ALL : i / 5) < SEEN || dx->data[i] == 0);
+                gr_tape_free(t);
+            }
+}
+
 TEST(minus_infinity_alone_or_a_nan_gives_nan_in_its_own_row_only)
 {
     const gr_real inf = (gr_real)INFINITY, x[] = { -inf, -inf, 0, 0, (gr_real)NAN, 0, inf, 0 };
@@ -120,7 +145,6 @@ TEST(a_sample_has_the_same_bits_alone_and_in_a_batch)
     }
 }
 
-/* Along the last axis a row takes the faster exponential where its values allow that; along another axis all take the general one. */
 TEST(a_row_has_the_bits_of_a_column_however_far_its_values_are_apart)
 {
     const double apart[] = { 40, 86, 88, 300 };
@@ -190,6 +214,7 @@ int main(void)
         cmocka_unit_test(values_match_hand_computed_ones),
         cmocka_unit_test(probabilities_add_up_to_1),
         cmocka_unit_test(huge_logits_do_not_overflow_and_minus_infinity_has_probability_0),
+        cmocka_unit_test(values_far_below_the_maximum_count_as_nothing),
         cmocka_unit_test(minus_infinity_alone_or_a_nan_gives_nan_in_its_own_row_only),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
