@@ -76,29 +76,29 @@ INLINE float r_log_tail(float f)
                              -0x1.fffefap-3f, 0x1.555506p-2f, -0.5f);
 }
 
-/* e^x = 2^n e^r, x = n ln 2 + r, |r| <= ln(2) / 2; y = e^r = 1 + t, t = r + r^2 q(r), and k as above, with c = bias. */
-typedef struct { float k, y; } r_exp_parts;
+/* e^x = 2^n e^r, x = n ln 2 + r, |r| <= ln(2) / 2; e^r = 1 + t, t = r + r^2 q(r), and k as above, with c = bias. */
+typedef struct { float k, t; } r_exp_parts;
 INLINE r_exp_parts r_exp_split(float x, float bias)
 {
     const float k = r_fma(x, 0x1.715476p+0f, R_ROUND + bias), n = k - (R_ROUND + bias);
     const float r = r_fma(n, -0x1.7f7d1cp-20f, r_fma(n, -0x1.62e4p-1f, x));
-    return (r_exp_parts){ k, 1 + r_fma(r * r, r_exp_tail(r), r) };
+    return (r_exp_parts){ k, r_fma(r * r, r_exp_tail(r), r) };
 }
 INLINE float r_exp_near(float x) /* n is added to the exponent of e^r */
 {
     const r_exp_parts e = r_exp_split(x, 0);
-    return r_from_bits(r_bits(e.y) + (r_bits(e.k) << 23));
+    return r_from_bits(r_bits(1 + e.t) + (r_bits(e.k) << 23));
 }
-INLINE float r_exp_low(float x) /* 2^n in the factors 2^(n + 64) and 2^-64; below -105 they are wrong, but e^x is 0 */
+INLINE float r_exp_low(float x) /* 2^n in the factors 2^(n + 64) and 2^-64; far below -105 they are wrong, but e^x is 0 */
 {
     const r_exp_parts e = r_exp_split(x, 191);
-    return r_from_bits(r_bits(e.y * r_power(e.k) * 0x1p-64f) & -(uint32_t)!(x < -105));
+    return r_from_bits(r_bits(r_fma(e.t, r_power(e.k), r_power(e.k)) * 0x1p-64f) & -(uint32_t)!(x < -105));
 }
 INLINE float r_exp(float x) /* 2^n in two factors: the result may be subnormal */
 {
     const r_exp_parts e = r_exp_split(r_max(-105.0f, r_min(89.0f, x)), 254);
     const uint32_t k = r_bits(e.k), h = k >> 1; /* in the low bits: n + 254 and its half */
-    return e.y * r_from_bits(h << 23) * r_from_bits((k - h) << 23);
+    return (1 + e.t) * r_from_bits(h << 23) * r_from_bits((k - h) << 23);
 }
 
 /* x = 2^k m with m in [2/3, 4/3); log x = k ln 2 + f + f^2 g(f), f = m - 1. */

@@ -55,8 +55,9 @@ INLINE void softmax_rows_of(gr_real *restrict m, gr_real *restrict sum, gr_real 
             for (size_t l = 0; e && l < 16; l += R_WIDTH) v_store(e + j * C + c + l, v_load(v.v + l));
         }
     for (size_t j = 0; j < n && c < C; j++) {
-        const gr_real mj = m[j], *const from = x + j * C + c;
-        MASK_LOOP for (size_t l = 0; l < 16; l++) v.v[l] = l < C - c ? r_exp_low(from[l] - mj) : 0;
+        const gr_real mj = m[j];
+        v = softmax_load(x + j * C + c, C - c);
+        KEEP_LOOP for (size_t l = 0; l < 16; l++) v.v[l] = r_exp_low(v.v[l] - mj);
         KEEP_LOOP for (size_t l = 0; l < 16; l++) s[j].v[l] += v.v[l];
         if (e) softmax_store(e + j * C + c, &v, C - c);
     }
