@@ -29,7 +29,8 @@ KERNEL(void, attention_softmax, gr_real *restrict p, const gr_real *restrict mas
         if (mask)
             for (size_t j = 0; j < seen; j++) p[j] = mask[j] != 0 ? p[j] : -(gr_real)INFINITY;
         const gr_real max = softmax_max(p, seen), shift = max > -(gr_real)INFINITY ? -max * scale : 0;
-        for (size_t j = 0; j < seen; j++) p[j] = r_exp_low(r_fma(p[j], scale, shift));
+        const gr_real rounding = r_abs(shift) > R(0x1p20) ? r_fma(max, scale, shift) : 0; /* of shift; it matters only where that is huge */
+        for (size_t j = 0; j < seen; j++) p[j] = r_exp_low(r_fma(p[j], scale, shift) - rounding);
         const gr_real sum = SUM(j, seen, p[j]), per = sum == 0 ? 0 : 1 / sum;
         for (size_t j = 0; j < seen; j++) p[j] *= per;
         for (size_t j = seen; j < n; j++) p[j] = 0;

@@ -124,6 +124,21 @@ TEST(scores_of_any_size_do_not_overflow)
     gr_tape_free(t);
 }
 
+/* Twice the largest score, whose product with the scale is rounded: each has one half. */
+TEST(two_largest_scores_share_the_probability_however_large_they_are)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    for (int power = 0; power < 120; power += 3)
+        for (int s = 0; s < 40; s++) {
+            const gr_real a = (gr_real)ldexp(1 + s / 39.0, power / 2), b = (gr_real)ldexp(1 + s * 37 % 39 / 39.0, power - power / 2);
+            gr_tensor *q = gr_input(t, &a, GR_SHAPE(1, 1, 1)), *k = gr_input(t, (gr_real[]){ b, b, -b }, GR_SHAPE(1, 3, 1));
+            gr_tensor *v = gr_input(t, (gr_real[]){ 1, 3, 2 }, GR_SHAPE(1, 3, 1));
+            assert_values(gr_attention(t, q, k, v, (&(gr_attention_config){ .scale = 0.7 + s * 0.01 })), 1e-6, 2);
+            gr_tape_reset(t);
+        }
+    gr_tape_free(t);
+}
+
 /* ---- Dropout ---- */
 
 TEST(dropout_keeps_the_mean_and_is_off_in_evaluation)
@@ -322,6 +337,7 @@ int main(void)
         cmocka_unit_test(equal_scores_average_and_their_gradient_sums_to_0),
         cmocka_unit_test(values_match_hand_computed_ones),
         cmocka_unit_test(scores_of_any_size_do_not_overflow),
+        cmocka_unit_test(two_largest_scores_share_the_probability_however_large_they_are),
         cmocka_unit_test(dropout_keeps_the_mean_and_is_off_in_evaluation),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(q_k_and_v_may_overlap),
