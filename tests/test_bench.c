@@ -87,12 +87,12 @@ TEST(flags_that_do_not_go_together_are_named)
     assert_ends(2, "bench: --once needs --cells with the full name of a cell; --list shows all\n", "--once");
     assert_ends(2, "bench: --json writes times, and --once measures none\n", "--once", "--cells", "square 1x16 f", "--json", in_dir("json"));
     assert_ends(2, "bench: --json writes times, and --list measures none\n", "--list", "--json", in_dir("json"));
-    assert_ends(2, "bench: no cell has this name in this section; --list shows all\n", "--section", "steps", "--cells", "square");
+    assert_ends(2, "bench: no cell of the section steps has \"square\" in its name; --list shows all\n", "--section", "steps", "--cells", "square");
 }
 
 TEST(once_takes_a_name_in_full)
 {
-    assert_ends(2, "bench: no cell has this name in this section; --list shows all\n", "--once", "--cells", "square 1x16");
+    assert_ends(2, "bench: no cell is called \"square 1x16\"; --list shows all\n", "--once", "--cells", "square 1x16");
     assert_run("--once", "--quick", "--cells", "square 1x16 f");
 }
 
@@ -123,7 +123,7 @@ TEST(json_is_written_after_all_checks)
     FILE *const f = fopen(path, "w");
     assert_non_null(f);
     fputs("before\n", f), fclose(f);
-    assert_ends(2, "bench: no cell has this name in this section; --list shows all\n", "--json", path, "--cells", "no such cell");
+    assert_ends(2, "bench: no cell has \"no such cell\" in its name; --list shows all\n", "--json", path, "--cells", "no such cell");
     slurp(path, text, sizeof text);
     assert_string_equal(text, "before\n");
     assert_run("--quick", "--cells", "square 1x16", "--json", path);

@@ -116,9 +116,10 @@ static int read_options(options *o, int argc, char **argv)
         { "once", KIT_SWITCH, &o->once, NULL, "five runs of the cell that --cells names in full, with --quick one; print the peak of memory in KB", 0, 0 },
     };
     const kit_flags flags = { "bench", "times of gradus, and how much of the machine's limits they reach\n\n"
+        "A cell whose name ends with f is a forward pass, and fb forward and backward. The times are those of the fastest run and of the median.\n"
         "The last column has the limit to which a run comes nearest, and how near: the peak of FMA arithmetic in GFLOP/s, or the bandwidth in GB/s.\n"
         "Both are measured, too. The bandwidth is that of reading an array x and writing an array y = c x; both count, and together they are about\n"
-        "as large as the working set of the cell. The memory of a run is what it must read and write at least. Its arithmetic is that of the plain\n"
+        "as large as the working set of the cell; the first line shows it for four sizes. The memory of a run is what it must read and write at least. Its arithmetic is that of the plain\n"
         "formula: Winograd's convolution needs less, so that it can exceed 100 % of the peak.", flag, sizeof flag / sizeof *flag };
     const int exit_now = kit_flags_parse(&flags, argc, argv, stdout, stderr);
     if (exit_now != KIT_GO_ON) return exit_now;
@@ -136,6 +137,14 @@ static bool picked(int i, const options *o)
 {
     if (o->section_number != ALL && !within(bench_cells[i].sections, o->section)) return false;
     return !o->cells || (o->once ? !strcmp(bench_name(i), o->cells) : strstr(bench_name(i), o->cells) != NULL);
+}
+
+static int no_cell(const options *o)
+{
+    const bool some = o->section_number != ALL;
+    fprintf(stderr, "bench: no cell%s%s %s \"%s\"%s; --list shows all\n", some ? " of the section " : "", some ? o->section : "",
+            o->once ? "is called" : "has", o->cells, o->once ? "" : " in its name");
+    return 2;
 }
 
 /* Whether all that was written to f so far is there; else a message. */
@@ -166,7 +175,7 @@ int main(int argc, char **argv)
     if (bench_wrong()) return wrong(bench_wrong(), "", "");
     int first = 0;
     while (first < bench_cells_count && !picked(first, &o)) first++;
-    if (first == bench_cells_count) return wrong("no cell has this name in this section", "", "; --list shows all");
+    if (first == bench_cells_count) return no_cell(&o);
     if (o.once) return once(first, &o) ? 0 : 3;
     if (!o.list) return times(&o, first);
     for (int i = first; i < bench_cells_count; i++)

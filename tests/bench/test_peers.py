@@ -132,7 +132,10 @@ class Driver(unittest.TestCase):
         self.ends(2, name + f"--threads must be in 1 .. {most}, the processors of this process; got 1,{most + 1}", "--threads", f"1,{most + 1}")
         self.ends(2, name + "--threads is a number, or numbers with commas; got two", "--threads", "two")
         self.ends(2, name + "--rounds must be 1 or more; got 0", "--rounds", "0")
-        self.ends(2, "bench-peers: no cell has this name in this section; --list shows all", "--cells", "no such cell")
+        self.ends(2, name + '--cells needs TEXT; got ""', "--cells", "")
+        self.ends(2, 'bench-peers: no cell has "no such cell" in its name; --list shows all', "--cells", "no such cell", "--section", "all", "--list")
+        self.ends(2, 'bench-peers: no cell of steps or memory has "square" in its name; --list shows all',
+                  "--cells", "square", "--section", "steps", "--section", "memory")
         self.ends(1, "bench-peers: cannot write /no/file: No such file or directory", "--cells", "square", "--json", "/no/file")
 
     def test_a_python_without_peers_is_an_error(self):
@@ -180,7 +183,7 @@ class Tables(unittest.TestCase):
     def test_quick_shows_no_ratios_as_results(self):
         text = self.printed([0.5, 1.0], quick=True)
         self.assertIn("these numbers and ratios are no measurements", text)
-        self.assertIn("2 cells ran beside a peer, 0 without one; --quick measures nothing", text)
+        self.assertIn("cells that ran beside a peer: 2, without one: 0; --quick measures nothing", text)
         self.assertNotIn("behind", text)
 
     def test_disturbances(self):

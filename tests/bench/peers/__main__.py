@@ -34,9 +34,9 @@ SECTIONS = ["steps", "operators", "optimizers", "inference", "growth", "memory",
 
 def flags():
     ap = argparse.ArgumentParser(prog="make bench-peers ARGS=..", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--section", action="append", choices=SECTIONS, help="may be repeated; default all")
-    ap.add_argument("--cells", default="", metavar="PATTERN",
-                    help="only cells whose names hold PATTERN; make needs two kinds of quotes for a space: ARGS='--cells \"GPT 4x128\"'")
+    ap.add_argument("--section", action="append", choices=["all", *SECTIONS], help="may be repeated; default all")
+    ap.add_argument("--cells", metavar="TEXT",
+                    help="the cells whose names hold TEXT; make needs two kinds of quotes for a space: ARGS='--cells \"GPT 4x128\"'")
     ap.add_argument("--rounds", type=int, default=7, help="default 7")
     ap.add_argument("--seconds", type=float, default=0.1, help="how long each side runs in a round; default 0.1")
     ap.add_argument("--threads", default="1", help="1, 2 or 1,2: each cell with each number of threads; default 1")
@@ -56,6 +56,8 @@ def flags():
 def parse():
     ap = flags()
     a = ap.parse_args()
+    if a.cells == "":
+        ap.error('--cells needs TEXT; got ""')
     if a.rounds < 1:
         ap.error(f"--rounds must be 1 or more; got {a.rounds}")
     if a.steps is not None and a.steps < 1:
@@ -72,6 +74,7 @@ def parse():
     if a.quick:
         a.rounds, a.seconds, a.least = 1, 0, 1
     a.steps = a.steps or (3 if a.quick else 20)
+    a.section = SECTIONS if "all" in (a.section or ["all"]) else a.section
     return a
 
 
@@ -112,20 +115,21 @@ def in_turns(options, threads, cells, table, progress):
 
 def main():
     options = parse()
-    wanted = options.section or SECTIONS
+    wanted = options.section
     library = ours.Library(options.folder)
-    cells = [c for c in library.cells() if options.cells in c["name"]]
+    cells = [c for c in library.cells() if (options.cells or "") in c["name"]]
     picked = [c for c in cells if set(c["sections"]) & set(wanted) - {"memory", "start-up"}]
     resident = [c for c in cells if "memory" in c["sections"] and "memory" in wanted]
     starting = [c for c in cells if "start-up" in c["sections"] and "start-up" in wanted]
+    if not picked + resident + starting:
+        where = "" if wanted == SECTIONS else " of " + " or ".join(wanted)
+        print(f'bench-peers: no cell{where} has "{options.cells}" in its name; --list shows all', file=sys.stderr)
+        return 2
     if options.list:
         for c in cells:
             if set(c["sections"]) & set(wanted):
                 print(f"{c['name']:36} {' '.join(c['sections'])}")
         return 0
-    if not picked + resident + starting:
-        print("bench-peers: no cell has this name in this section; --list shows all", file=sys.stderr)
-        return 2
     lines = Lines(options.json)
     machine.introduce(options, library)
     lines.write(machine.settings(options, library))

@@ -7,7 +7,7 @@ import time
 
 BEHIND, MOST_DISTURBED = 0.97, 0.05
 COLUMNS = {  # {unit: what the columns are}
-    "us": "us: the fastest run of all rounds. A round has the ratio of the peer's fastest run to that of gradus; ratio: their median; range: of the rounds.\n"
+    "us": "us: the fastest runs of all rounds, in the process of the best peer. A round has the ratio of the peer's fastest run to that of gradus; ratio: their median; range: of the rounds.\n"
           "limit: the part of the FMA peak that gradus reaches, or of the bandwidth of reading x and writing y = c x; Winograd can exceed 100 % FMA.",
     "MB": "MB: of one process each; limit: the ratio without what PyTorch holds after its import.",
     "ms": "ms: of the fastest process. A round has the ratio of the peer's process to that of gradus; ratio: their median; range: of the rounds.",
@@ -115,7 +115,7 @@ class Table:
         if self.bad:
             print(f"\n{len(self.bad)} results failed or disagree: {', '.join(dict.fromkeys(self.bad))}")
         if self.quick:
-            print(f"\n{sum(map(len, self.ratios.values()))} cells ran beside a peer, {self.alone} without one; --quick measures nothing")
+            print(f"\ncells that ran beside a peer: {sum(map(len, self.ratios.values()))}, without one: {self.alone}; --quick measures nothing")
         else:
             self.count()
         return 1 if self.bad else 0
