@@ -11,8 +11,9 @@
  * When C has more rows than a block, all panels are kept in the slab for the later blocks. All parts are of nearly equal size: 9 vectors are
  * three panels of 3, not two of 4 and one of 1.
  *
- * Three shapes take other ways (gemm_product): a tall C that is narrower than a vector is computed transposed; up to 4 rows turn a B that is
- * stored by columns in registers; and last columns that fill at most half a vector are a product of their own, if C is tall or B is packed.
+ * Four shapes take other ways (gemm_product): a tall C that is narrower than a vector is computed transposed; so is a wide C whose B is stored by
+ * columns (gemm_is_wide); up to 4 rows turn such a B in registers; and last columns that fill at most half a vector are a product of their own, if C
+ * is tall or B is packed.
  *
  * Every output is one sum over k, or over a part of at most 2048 (core/gemm.h). A step over K ends by writing the sums to C, or to a block beside it,
  * and the next step reads them again. This is exact, so the sizes of the steps cannot change a bit. */
@@ -29,7 +30,7 @@ enum {
     GEMM_PANEL = 4 * 64 / sizeof(float), /* columns, at most */
     GEMM_LINE = 64 / sizeof(gr_real),
     GEMM_PAD = 3 * GEMM_LINE, /* so that the rows of copies do not share the same few sets of a cache */
-    GEMM_STRIP = 1024,        /* rows of a narrow C that are computed at a time, transposed */
+    GEMM_STRIP = 1024,        /* rows of C that are computed at a time, transposed */
     GEMM_FEW = 8,             /* this few tiles gain nothing from a copy of the panel that they share */
     GEMM_INLINE = 5000,       /* less work than these nanoseconds is not worth a second thread */
 };
@@ -146,21 +147,42 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
 
 static void gemm_product(const gemm_job *g, gemm_work *work);
 
-/* C is narrower than a vector, but tall: compute its transpose, so that the rows fill the vectors. */
+/* The transpose of g, whose C fits the strip. packed is for the panels of A, or NULL; ready: it holds them. */
+static void gemm_transposed(const gemm_job *g, gr_real *packed, bool ready, gemm_work *work)
+{
+    const size_t row = gemm_round(g->M, GEMM_LINE) + GEMM_LINE;
+    gemm_job turned = { .M = g->N, .N = g->M, .K = g->K, .A = { g->B.data, g->B.col, g->B.row }, .B = { g->A.data, g->A.col, g->A.row } };
+    turned.packed = packed, turned.ready = ready, turned.C = work->strip, turned.c_row = turned.start.row = row;
+    turned.start.data = g->start.data ? work->strip : NULL;
+    if (g->start.data) gemm_copy(g->N, g->M, g->M, (gr_mat){ g->start.data, 1, g->start.row }, work->strip, row);
+    gemm_product(&turned, work);
+    gemm_copy(g->M, g->N, g->N, (gr_mat){ work->strip, 1, row }, g->C, g->c_row);
+}
+
+/* C is narrower than a vector, but tall: the rows fill the vectors. */
 static void gemm_narrow(const gemm_job *g, gemm_work *work)
 {
-    const size_t row = GEMM_STRIP + GEMM_LINE;
-    const gr_mat B = g->ready ? (gr_mat){ g->packed, R_WIDTH, 1 } : g->B;
     for (size_t i = 0; i < g->M; i += GEMM_STRIP) {
-        const size_t m = gemm_min(GEMM_STRIP, g->M - i);
-        gemm_job turned = { .M = g->N, .N = m, .K = g->K, .A = { B.data, B.col, B.row }, .B = { g->A.data + i * g->A.row, g->A.col, g->A.row } };
-        turned.C = work->strip, turned.c_row = turned.start.row = row;
-        if (g->start.data) {
-            turned.start.data = work->strip;
-            gemm_copy(g->N, m, m, (gr_mat){ g->start.data + i * g->start.row, 1, g->start.row }, work->strip, row);
-        }
-        gemm_product(&turned, work);
-        gemm_copy(m, g->N, g->N, (gr_mat){ work->strip, 1, row }, g->C + i * g->c_row, g->c_row);
+        gemm_job part = gemm_part_of(g, i, 0, 0, gemm_min(GEMM_STRIP, g->M - i), g->N, g->K, NULL);
+        if (g->ready) part.B = (gr_mat){ g->packed, R_WIDTH, 1 };
+        gemm_transposed(&part, NULL, false, work);
+    }
+}
+
+/* Whether turning A and C takes less time than turning B, which is stored by columns: measured 1.01 to 1.07 times as fast with vectors of 64 bytes, and
+ * .96 to 1.06 with 32. */
+static bool gemm_is_wide(const gemm_job *g)
+{
+    const bool whole = g->M % R_WIDTH == 0 && g->M >= 3 * R_WIDTH && g->M <= GEMM_STRIP && g->M * g->K <= GEMM_SLAB;
+    const bool turns_b = GR_VECTOR_BYTES == 64 && g->B.row == 1 && g->B.col > 1 && !g->packed;
+    return whole && turns_b && !gemm_far(g->B.col) && g->M * (g->K + 2 * g->N) < g->N * g->K;
+}
+static void gemm_wide(const gemm_job *g, gemm_work *work)
+{
+    const size_t most = sizeof work->strip / sizeof(gr_real) / (g->M + GEMM_LINE), columns = gemm_part(g->N, most, 1);
+    for (size_t j = 0; j < g->N; j += columns) {
+        const gemm_job part = gemm_part_of(g, 0, j, 0, g->M, gemm_min(columns, g->N - j), g->K, NULL);
+        gemm_transposed(&part, work->slab, j > 0, work);
     }
 }
 
@@ -261,6 +283,8 @@ static void gemm_product(const gemm_job *g, gemm_work *work)
         gemm_narrow(g, work);
     } else if (gemm_turns(g)) {
         gemm_turned(g);
+    } else if (gemm_is_wide(g)) {
+        gemm_wide(g, work);
     } else if (whole && tail && tail <= R_WIDTH / 2 && (tall || g->packed)) { /* compute a tail that would waste most of a vector on its own */
         const gemm_job most = gemm_part_of(g, 0, 0, 0, M, whole, K, g->packed);
         const gemm_job rest = gemm_part_of(g, 0, whole, 0, M, tail, K, g->packed ? g->packed + whole * K : NULL);

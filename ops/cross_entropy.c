@@ -86,10 +86,7 @@ KERNEL(void, cross_entropy_forward, const cross_entropy_run *r, size_t group, si
     }
 }
 
-INLINE gr_real cross_entropy_dx(gr_real x, gr_real m, gr_real p, gr_real q, gr_real w)
-{
-    return (p == 0 ? 0 : p * r_exp_low(x - m)) - q * w;
-}
+INLINE gr_real cross_entropy_dx(gr_real x, gr_real m, gr_real p, gr_real q, gr_real w) { return (p == 0 ? 0 : p * r_exp_low(x - m)) - q * w; }
 
 KERNEL(void, cross_entropy_backward, const cross_entropy_run *r, size_t group, size_t end)
 {
