@@ -119,8 +119,8 @@ static int read_options(options *o, int argc, char **argv)
         "A cell whose name ends with f is a forward pass, and fb forward and backward. The times are those of the fastest run and of the median.\n"
         "The last column has the limit to which a run comes nearest, and how near: the peak of FMA arithmetic in GFLOP/s, or the bandwidth in GB/s.\n"
         "Both are measured, too. The bandwidth is that of reading an array x and writing an array y = c x; both count, and together they are about\n"
-        "as large as the working set of the cell; the first line shows it for four sizes. The memory of a run is what it must read and write at least. Its arithmetic is that of the plain\n"
-        "formula: Winograd's convolution needs less, so that it can exceed 100 % of the peak.", flag, sizeof flag / sizeof *flag };
+        "as large as the working set of the cell; the first line shows it for four sizes. The memory of a run is what it must read and write at least.\n"
+        "Its arithmetic is that of the plain formula: Winograd's convolution needs less, so that it can exceed 100 % of the peak.", flag, sizeof flag / sizeof *flag };
     const int exit_now = kit_flags_parse(&flags, argc, argv, stdout, stderr);
     if (exit_now != KIT_GO_ON) return exit_now;
     char cores[64];

@@ -7,7 +7,8 @@ import time
 
 BEHIND, MOST_DISTURBED = 0.97, 0.05
 COLUMNS = {  # {unit: what the columns are}
-    "us": "us: the fastest runs of all rounds, in the process of the best peer. A round has the ratio of the peer's fastest run to that of gradus; ratio: their median; range: of the rounds.\n"
+    "us": "us: the fastest runs of all rounds, in the process of the best peer. A round has the ratio of the peer's fastest run to that of gradus;\n"
+          "ratio: their median; range: of the rounds.\n"
           "limit: the part of the FMA peak that gradus reaches, or of the bandwidth of reading x and writing y = c x; Winograd can exceed 100 % FMA.",
     "MB": "MB: of one process each; limit: the ratio without what PyTorch holds after its import.",
     "ms": "ms: of the fastest process. A round has the ratio of the peer's process to that of gradus; ratio: their median; range: of the rounds.",
