@@ -12,17 +12,17 @@
  * three panels of 3, not two of 4 and one of 1.
  *
  * Four shapes take other ways (gemm_product): a tall C that is narrower than a vector is computed transposed; so is a wide C whose B is stored by
- * columns (gemm_is_wide); up to 4 rows turn such a B in registers; and last columns that fill at most half a vector are a product of their own, if C
- * is tall or B is packed.
+ * columns (gemm_is_wide); few rows turn such a B in registers (core/gemm_turned.h); and last columns that fill at most half a vector are a product of
+ * their own, if C is tall or B is packed.
  *
  * Every output is one sum over k, or over a part of at most 2048 (core/gemm.h). A step over K ends by writing the sums to C, or to a block beside it,
  * and the next step reads them again. This is exact, so the sizes of the steps cannot change a bit. */
 #include "core/gemm.h"
 #include "core/gemm_tile.h"
+#include "core/gemm_turned.h"
 
 enum {
-    GEMM_STEP = 1024 / sizeof(gr_real), /* of K; shorter steps touch C more often */
-    GEMM_SHORT_STEP = 32,
+    GEMM_STEP = 1024 / sizeof(gr_real), GEMM_SHORT_STEP = 32, /* of K; shorter steps touch C more often */
     GEMM_NEAR = (48 << 10) / sizeof(gr_real), /* a panel that is larger, or a packed one of more than half, has one vector fewer, so that L1 holds it */
     GEMM_BLOCK = 128, /* rows of C */
     GEMM_COLUMNS = 1024, GEMM_SLAB = (2 << 20) / sizeof(gr_real),
@@ -114,9 +114,7 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
         gemm_copy(M, K, K, A, work->rows, row);
         A = (gr_mat){ work->rows, row, 1 };
     }
-    gemm_tile t = {
-        .K = K, .a_row = A.row, .a_col = A.col, .start_row = g->start.row, .c_row = g->c_row, .add = g->add
-    };
+    gemm_tile t = { .K = K, .a_row = A.row, .a_col = A.col, .start_row = g->start.row, .c_row = g->c_row, .add = g->add };
     for (size_t p = 0, j = 0; p < panels; p++) {
         const size_t v = vectors / panels + (p < vectors % panels), width = v * R_WIDTH, n = gemm_min(width, N - j);
         const size_t tiles = (M + gemm_rows[v] - 1) / gemm_rows[v];
@@ -135,7 +133,7 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
             t.next = 0, t.next_row = B.row * sizeof(gr_real);
             if (more && one && g->ready) t.next = (uintptr_t)(P + K * width), t.next_row = width * sizeof(gr_real);
             if (more && one && in_place) t.next = (uintptr_t)(B.data + j + width);
-            if (more && tiles > 1 && !in_place && !g->ready) gemm_fetch_columns(g, j + width, gemm_min(width, N - j - width), x, tiles);
+            if (more && tiles > 1 && !in_place && !g->ready && N * B.col > 2 * GEMM_SLAB) gemm_fetch_columns(g, j + width, gemm_min(width, N - j - width), x, tiles);
             if (g->fetch) gemm_fetch(g->fetch, v, &t);
             t.start = g->start.data ? g->start.data + i * g->start.row + j : NULL;
             t.C = g->C + i * g->c_row + j;
@@ -169,17 +167,18 @@ static void gemm_narrow(const gemm_job *g, gemm_work *work)
     }
 }
 
-/* Whether turning A and C takes less time than turning B, which is stored by columns: measured 1.01 to 1.07 times as fast with vectors of 64 bytes, and
- * .96 to 1.06 with 32. */
+/* Whether turning A and C takes less time than turning B, which is stored by columns: measured 1.0 to 1.4 times as fast with vectors of 64 bytes, and
+ * .96 to 1.06 with 32. A narrow tail would need the strip for itself. */
 static bool gemm_is_wide(const gemm_job *g)
 {
-    const bool whole = g->M % R_WIDTH == 0 && g->M >= 3 * R_WIDTH && g->M <= GEMM_STRIP && g->M * g->K <= GEMM_SLAB;
+    const size_t rows = gemm_round(g->M, R_WIDTH), most = gemm_far(2 * g->B.col) ? 64 : 128;
+    const bool fits = g->M >= R_WIDTH && g->M <= most && rows - g->M < R_WIDTH / 2 && rows * g->K <= GEMM_SLAB;
     const bool turns_b = GR_VECTOR_BYTES == 64 && g->B.row == 1 && g->B.col > 1 && !g->packed;
-    return whole && turns_b && !gemm_far(g->B.col) && g->M * (g->K + 2 * g->N) < g->N * g->K;
+    return fits && turns_b && !gemm_far(g->B.col) && (rows + 8) * (g->K + 2 * g->N) < g->N * g->K;
 }
 static void gemm_wide(const gemm_job *g, gemm_work *work)
 {
-    const size_t most = sizeof work->strip / sizeof(gr_real) / (g->M + GEMM_LINE), columns = gemm_part(g->N, most, 1);
+    const size_t most = sizeof work->strip / sizeof(gr_real) / (gemm_round(g->M, GEMM_LINE) + GEMM_LINE), columns = gemm_part(g->N, most, 1);
     for (size_t j = 0; j < g->N; j += columns) {
         const gemm_job part = gemm_part_of(g, 0, j, 0, g->M, gemm_min(columns, g->N - j), g->K, NULL);
         gemm_transposed(&part, work->slab, j > 0, work);
@@ -201,10 +200,8 @@ static void gemm_slab(const gemm_job *g, size_t step, gemm_work *work)
             if (k) s.start = beside ? (gr_start){ work->block, c_row } : (gr_start){ s.C, s.c_row };
             if (beside && k + step < K) s.C = work->block, s.c_row = c_row, s.add = false;
             gemm_step(&s, work);
-            k += step;
-        } while (k < K);
-        i += rows;
-    } while (i < M);
+        } while ((k += step) < K);
+    } while ((i += rows) < M);
 }
 
 /* The longest step over K. A B by rows that is used once is read in short steps, along its rows. Half a step of 3 vectors of 64 bytes fits L1 beside
@@ -228,50 +225,25 @@ static void gemm_columns(const gemm_job *g, gemm_work *work)
     }
 }
 
-/* Few rows, and a B that is stored by columns, such as the weights of a linear layer: four rows of B at a time are turned in registers and used
- * at once. The last columns may be computed twice. Two vectors of 64 bytes hide the latency of their chains; with more rows they need too many
- * registers. With one row or two, the time goes into reading B: its lines (in double every second one) are fetched two ahead, a quarter of the rows
- * at each step. */
-enum { GEMM_TURNED_ROWS = 4, GEMM_TURNED = GEMM_VECTORS == 2 && GR_VECTOR_BYTES == 16 ? 2 : 128 / GR_VECTOR_BYTES };
-INLINE void gemm_turned_rows(const int vectors, const int rows, const gemm_job *g)
-{
-    const size_t a_row = g->A.row, a_col = g->A.col, s = g->B.col, width = (size_t)vectors * R_WIDTH, deep = gemm_part(g->K, GEMM_DEEP, 8);
-    for (size_t i = 0; i < g->N; i += width) {
-        const size_t j = gemm_min(i, g->N - width);
-        const gr_real *B[GEMM_TURNED], *start = g->start.data;
-        r_vec c[GEMM_TURNED_ROWS][GEMM_TURNED], sum[GEMM_TURNED_ROWS][GEMM_TURNED] = { 0 }, b[4];
-        UNROLL for (int v = 0; v < vectors; v++) B[v] = g->B.data + (j + (size_t)v * R_WIDTH) * s;
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int v = 0; v < vectors; v++) c[r][v] = start ? v_load(start + (size_t)r * g->start.row + j + v * R_WIDTH) : v_set(0);
-        for (uintptr_t done = 0, A = (uintptr_t)g->A.data; !done || done < g->K; done += deep) { /* in the end A is outside of its matrix */
-            for (size_t k = gemm_min(deep, g->K - done) / 4; k; k--, A += 4 * a_col * sizeof *start)
-                UNROLL for (int v = 0; v < vectors; v++) {
-                    UNROLL for (int l = 0; l < R_WIDTH / 4 && rows <= 2; l++)
-                        __builtin_prefetch((const void *)((uintptr_t)(B[v] + (k % 4 * R_WIDTH / 4 + (size_t)l) * s) + 128));
-                    v_turn(b, B[v], s), B[v] += 4;
-                    UNROLL for (size_t q = 0; q < 4; q++)
-                        UNROLL for (size_t r = 0; r < (size_t)rows; r++)
-                            c[r][v] = v_fma(v_set(*(const gr_real *)(A + (r * a_row + q * a_col) * sizeof *start)), b[q], c[r][v]);
-                }
-            UNROLL for (int r = 0; r < rows; r++)
-                UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = done ? sum[r][v] + c[r][v] : c[r][v], c[r][v] = v_set(0);
-        }
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int v = 0; v < vectors; v++) v_store(g->C + (size_t)r * g->c_row + j + v * R_WIDTH, sum[r][v]);
-    }
-}
+/* Few rows, and a B that is stored by columns. Two vectors of 64 bytes would evict each other's lines where columns are a multiple of 2 KiB apart. */
+INLINE size_t gemm_turned_vectors(const gemm_job *g) { return g->M > 2 && (V_TURN == 4 || gemm_far(2 * g->B.col)) ? GEMM_TURNED / 2 : GEMM_TURNED; }
 static void gemm_turned(const gemm_job *g)
 {
-    if (g->M == 1) gemm_turned_rows(GEMM_TURNED, 1, g);
-    else if (g->M == 2) gemm_turned_rows(GEMM_TURNED, 2, g);
-    else if (g->M == 3) gemm_turned_rows(GEMM_TURNED / 2, 3, g);
-    else gemm_turned_rows(GEMM_TURNED / 2, 4, g);
+    const size_t blocks = (g->M + V_TURN - 1) / V_TURN, vectors = gemm_turned_vectors(g), width = vectors * R_WIDTH, deep = gemm_part(g->K, GEMM_DEEP, 8);
+    for (size_t n = 0; n < g->N; n += width)
+        for (size_t b = 0, i = 0, rows; b < blocks; b++, i += rows) {
+            rows = g->M / blocks + (b < g->M % blocks);
+            const gemm_job t = gemm_part_of(g, i, gemm_min(n, g->N - width), 0, rows, width, g->K, NULL); /* the last columns may be computed twice */
+#define GEMM_CASE(v, r) case 16 * (v) + (r): gemm_turned_tile(v, r, t.K, deep, t.A, t.B, t.start, t.C, t.c_row); break;
+            switch (16 * vectors + rows) { GEMM_TURNED_TILES(GEMM_CASE) }
+        }
 }
-/* Not where the rows that are turned together would evict each other. */
+/* Not where the lines of one vector would evict each other, and not where a copy that several tiles share takes less time. */
 static bool gemm_turns(const gemm_job *g)
 {
-    const bool few = g->M && g->M <= GEMM_TURNED_ROWS && g->N >= GEMM_TURNED * R_WIDTH;
-    return few && g->K % 4 == 0 && g->B.row == 1 && !gemm_far(g->B.col) && !g->packed && g->start.data != g->C;
+    const size_t most = gemm_turned_vectors(g) < 2 || V_TURN == 4 ? 4 : g->K < 64 || g->N < 96 ? 8 : 24;
+    const bool few = g->M && g->M <= most && g->N >= GEMM_TURNED * R_WIDTH && (V_TURN_PART || g->K % V_TURN == 0);
+    return few && g->B.row == 1 && !gemm_far(g->B.col) && !g->packed && g->start.data != g->C;
 }
 
 /* It also packs: a product without rows only writes the panels of B. */
@@ -279,17 +251,13 @@ static void gemm_product(const gemm_job *g, gemm_work *work)
 {
     const size_t M = g->M, N = g->N, K = g->K, tail = N % R_WIDTH, whole = N - tail;
     const bool tall = M > 2 * R_WIDTH;
-    if (tall && N < R_WIDTH) {
-        gemm_narrow(g, work);
-    } else if (gemm_turns(g)) {
-        gemm_turned(g);
-    } else if (gemm_is_wide(g)) {
-        gemm_wide(g, work);
-    } else if (whole && tail && tail <= R_WIDTH / 2 && (tall || g->packed)) { /* compute a tail that would waste most of a vector on its own */
+    if (tall && N < R_WIDTH) gemm_narrow(g, work);
+    else if (gemm_is_wide(g)) gemm_wide(g, work);
+    else if (gemm_turns(g)) gemm_turned(g);
+    else if (whole && tail && tail <= R_WIDTH / 2 && (tall || g->packed)) { /* compute a tail that would waste most of a vector on its own */
         const gemm_job most = gemm_part_of(g, 0, 0, 0, M, whole, K, g->packed);
         const gemm_job rest = gemm_part_of(g, 0, whole, 0, M, tail, K, g->packed ? g->packed + whole * K : NULL);
-        gemm_product(&most, work);
-        gemm_product(&rest, work);
+        gemm_product(&most, work), gemm_product(&rest, work);
     } else {
         const size_t deep = gemm_part(K, GEMM_DEEP, 8);
         size_t k = 0;
@@ -297,8 +265,7 @@ static void gemm_product(const gemm_job *g, gemm_work *work)
             gemm_job part = gemm_part_of(g, 0, 0, k, M, N, gemm_min(deep, K - k), g->packed ? g->packed + k * gemm_round(N, R_WIDTH) : NULL);
             if (k) part.start.data = NULL, part.add = M > 0;
             gemm_columns(&part, work);
-            k += deep;
-        } while (k < K);
+        } while ((k += deep) < K);
     }
 }
 
@@ -309,9 +276,6 @@ KERNEL(void, gemm_run, const gemm_job *g, gemm_work *work) { gemm_product(g, wor
 _Static_assert(sizeof(gemm_work) <= GR__WORK_BYTES, "the scratch of a thread holds a matrix product's");
 size_t gr__gemm_packed_len(size_t N, size_t K) { return gemm_round(N, 16) * K; }
 
-/* AVX2 turns one row or two faster than AVX-512, which must join the halves of its vectors: a product of 1 x 784 x 1000 takes 48 us instead of 55. */
-static int gemm_isa(int isa, const gemm_job *g) { return isa > 1 && g->M <= 2 && g->B.row == 1 && g->B.col > 1 ? 1 : isa; }
-
 void gr__gemm_pack(int isa, size_t N, size_t K, gr_mat B, gr_real *P)
 {
     if (N && K) gemm_run[isa](&(gemm_job){ .N = N, .K = K, .A.data = P, .B = B, .packed = P, .C = P }, NULL);
@@ -321,7 +285,7 @@ void gr__gemm_serial(int isa, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, 
 {
     if (!K) A = B = (gr_mat){ C, 0, 1 }; /* not read */
     const gemm_job g = { M, N, K, A, B, NULL, false, C, ldc, start, NULL, false };
-    if (M && N) gemm_run[gemm_isa(isa, &g)](&g, work);
+    if (M && N) gemm_run[isa](&g, work);
 }
 
 void gr__gemm_serial_packed(int isa, size_t M, size_t N, size_t K, gr_mat A, const gr_real *P, gr_real *C, size_t ldc, gr_start start,
@@ -344,7 +308,7 @@ void gr__gemm_part(gr_tape *t, const gr__product *p, size_t part, size_t parts, 
     const gemm_job all = { M, N, K, p->A, p->B, NULL, false, p->C, p->ldc, p->start, NULL, false };
     const gemm_job g = M > N ? gemm_part_of(&all, at, 0, 0, gemm_min(most, M - at), N, K, NULL)
                              : gemm_part_of(&all, 0, at, 0, M, gemm_min(most, N - at), K, NULL);
-    gemm_run[gemm_isa(gr_isa(t), &g)](&g, gr__work(t, thread));
+    gemm_run[gr_isa(t)](&g, gr__work(t, thread));
 }
 
 typedef struct { gr_tape *t; gr__product p; size_t parts; } gemm_region;

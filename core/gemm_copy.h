@@ -36,15 +36,16 @@ static void gemm_copy(size_t m, size_t n, size_t width, gr_mat S, gr_real *P, si
             for (size_t c = 0; c < whole; c += R_WIDTH) v_store(p + c, v_load(s + c));
             if (whole < n) v_store_part(p + whole, v_load_part(s + whole, n - whole), n - whole);
         }
-    } else if (S.row == 1 && m >= 4) { /* stored by columns: four rows at a time; the last four may overlap the four before */
-        for (size_t c = 0; c < whole; c += R_WIDTH)
-            for (size_t i = 0; i < m; i += 4) {
-                const size_t r = gemm_min(i, m - 4);
-                r_vec four[4];
-                v_turn(four, S.data + c * S.col + r, S.col);
-                UNROLL for (size_t k = 0; k < 4; k++) v_store(P + (r + k) * p_row + c, four[k]);
+    } else if (S.row == 1 && m >= 4) { /* stored by columns: V_TURN or four rows at a time; the last ones may overlap those before */
+        const size_t turned = m < V_TURN ? 0 : whole;
+        for (size_t c = 0; c < turned; c += R_WIDTH)
+            for (size_t i = 0; i < m; i += V_TURN) {
+                const size_t r = gemm_min(i, m - V_TURN);
+                r_vec rows[V_TURN];
+                v_turn(rows, S.data + c * S.col + r, S.col, V_TURN);
+                UNROLL for (size_t k = 0; k < V_TURN; k++) v_store(P + (r + k) * p_row + c, rows[k]);
             }
-        for (size_t c = whole; c < n; c += c + 4 <= n ? 4 : 1)
+        for (size_t c = turned; c < n; c += c + 4 <= n ? 4 : 1)
             for (size_t i = 0; i < m; i += 4) {
                 const size_t r = gemm_min(i, m - 4);
                 const gr_real *s = S.data + c * S.col + r;

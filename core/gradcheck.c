@@ -97,8 +97,7 @@ static void explain_gradient(gr__check *c, size_t k)
     else if (l->found.element == SIZE_MAX || !(explains(c, k, GR_GRADCHECK_LOST) || explains(c, k, GR_GRADCHECK_ZERO) ||
         explains_along(c, k, GR_GRADCHECK_CONSTANT, l->x->rank) || (c->outs % l->x->len == 0 && explains(c, k, GR_GRADCHECK_UPSTREAM)) ||
         explains(c, k, GR_GRADCHECK_NO_UPSTREAM) || (known && explains(c, k, GR_GRADCHECK_FACTOR)) || explains_along(c, k, GR_GRADCHECK_TRANSPOSED, l->x->rank) ||
-        explains_along(c, k, GR_GRADCHECK_NOT_SUMMED, c->result.rank)))
-        l->found.pattern = GR_GRADCHECK_UNKNOWN;
+        explains_along(c, k, GR_GRADCHECK_NOT_SUMMED, c->result.rank))) l->found.pattern = GR_GRADCHECK_UNKNOWN;
 }
 
 /* ---- Text ---- */

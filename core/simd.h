@@ -67,10 +67,18 @@ INLINE void v_zip(r_vec *low, r_vec *high, r_vec a, r_vec b)
 /*  v_fma(a, b, c)           a * b + c, rounded once
  *  v_load_mask(p, v_mask(first, n))  lanes first .. n-1 from p, and 0 in the others; first and n are at most R_WIDTH
  *  v_load_part(p, n)        lanes 0 .. n-1 from p, and 0 in the others; v_store_part(p, v, n) writes lanes 0 .. n-1; 1 <= n <= R_WIDTH
- *  v_turn(d, p, s)          d[r][l] = p[l * s + r] for r < 4 and l < R_WIDTH: four rows of a matrix that is stored by columns
- *  v_turn_four(d, d_row, p, s)  the same into memory, d[r * d_row + l], and for l < 4
+ *  v_turn(d, p, s, n)       d[r][l] = p[l * s + r] for r < n <= V_TURN and l < R_WIDTH: rows of a matrix that is stored by columns; without V_TURN_PART,
+ *                           n is V_TURN
+ *  v_turn_four(d, d_row, p, s)  the same into memory, d[r * d_row + l], for r < 4 and l < 4
  *  v_split(even, odd, a, b) the lanes of a and b, one after the other, with even and with odd numbers
  *  v_zip(low, high, a, b)   the reverse */
+#if GR_VECTOR_BYTES == 64 && !defined GR_REAL_DOUBLE
+#define V_TURN 8
+#define V_TURN_PART true
+#else
+#define V_TURN 4
+#define V_TURN_PART false
+#endif
 #ifdef GR_REAL_DOUBLE
 
 INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return a * b + c; } /* as r_fma in double */
@@ -79,7 +87,7 @@ INLINE void v_turn_lanes(gr_real *d, size_t d_row, const gr_real *p, size_t s, s
     for (size_t r = 0; r < 4; r++)
         for (size_t l = 0; l < lanes; l++) d[r * d_row + l] = p[l * s + r];
 }
-INLINE void v_turn(r_vec *d, const gr_real *p, size_t s) { v_turn_lanes((gr_real *)d, R_WIDTH, p, s, R_WIDTH); }
+INLINE void v_turn(r_vec *d, const gr_real *p, size_t s, size_t n UNUSED) { v_turn_lanes((gr_real *)d, R_WIDTH, p, s, R_WIDTH); }
 INLINE void v_turn_four(gr_real *d, size_t d_row, const gr_real *p, size_t s) { v_turn_lanes(d, d_row, p, s, 4); }
 
 #else
@@ -113,14 +121,10 @@ INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c)
     return c;
 }
 #endif
-INLINE void v_turn(r_vec *d, const float *p, size_t s) { v_turn_four((float *)d, R_WIDTH, p, s); }
+INLINE void v_turn(r_vec *d, const float *p, size_t s, size_t n UNUSED) { v_turn_four((float *)d, R_WIDTH, p, s); }
 
 #else
 
-INLINE __m256 v_load_two(const float *p, size_t s) /* four lanes from column 0 and four from column 4 */
-{
-    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * s), 1);
-}
 #if GR_VECTOR_BYTES == 64
 #define V_(name) _mm512_##name##_ps
 INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return _mm512_fmadd_ps(a, b, c); }
@@ -128,10 +132,6 @@ typedef __mmask16 r_mask;
 INLINE r_mask v_mask(size_t first, size_t n) { return (r_mask)((0xffffu << first) & (0xffffu >> (16 - n))); }
 INLINE r_vec v_load_mask(const float *p, r_mask m) { return _mm512_maskz_loadu_ps(m, p); }
 INLINE void v_store_part(float *p, r_vec v, size_t n) { _mm512_mask_storeu_ps(p, v_mask(0, n), v); }
-INLINE r_vec v_load_fours(const float *p, size_t s) /* four lanes from each of columns 0, 4, 8 and 12 */
-{
-    return _mm512_castpd_ps(_mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_castps_pd(v_load_two(p, s))), _mm256_castps_pd(v_load_two(p + 8 * s, s)), 1));
-}
 #else
 #define V_(name) _mm256_##name##_ps
 typedef __m256i r_mask;
@@ -150,15 +150,38 @@ INLINE void v_store_part(float *p, r_vec v, size_t n)
     if (n & 2) _mm_storel_pi((__m64 *)(void *)p, rest), p += 2, rest = _mm_movehl_ps(rest, rest);
     if (n & 1) _mm_store_ss(p, rest);
 }
-INLINE r_vec v_load_fours(const float *p, size_t s) { return v_load_two(p, s); }
 #endif
-INLINE void v_turn(r_vec *d, const float *p, size_t s) /* 4 x 4 transpositions, side by side */
+#if GR_VECTOR_BYTES == 64
+INLINE r_vec v_load_two(const float *p, size_t s, size_t n) /* n lanes from column 0, and n from column 4 */
 {
-    const r_vec c0 = v_load_fours(p, s), c1 = v_load_fours(p + s, s), c2 = v_load_fours(p + 2 * s, s), c3 = v_load_fours(p + 3 * s, s);
+    const __mmask8 m = (__mmask8)(0xffu >> (8 - n));
+    const __m256 low = n < 8 ? _mm256_maskz_loadu_ps(m, p) : _mm256_loadu_ps(p);
+    const __m256 high = n < 8 ? _mm256_maskz_loadu_ps(m, p + 4 * s) : _mm256_loadu_ps(p + 4 * s);
+    return _mm512_castpd_ps(_mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(low)), _mm256_castps_pd(high), 1));
+}
+#else
+INLINE r_vec v_load_two(const float *p, size_t s, size_t n UNUSED) /* four lanes from column 0, and four from column 4 */
+{
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * s), 1);
+}
+#endif
+INLINE void v_turn_fours(r_vec *d, const float *p, size_t s, size_t n) /* 4 x 4 transpositions, side by side */
+{
+    const r_vec c0 = v_load_two(p, s, n), c1 = v_load_two(p + s, s, n), c2 = v_load_two(p + 2 * s, s, n), c3 = v_load_two(p + 3 * s, s, n);
     const r_vec low01 = V_(unpacklo)(c0, c1), high01 = V_(unpackhi)(c0, c1), low23 = V_(unpacklo)(c2, c3), high23 = V_(unpackhi)(c2, c3);
     d[0] = V_(shuffle)(low01, low23, 0x44), d[1] = V_(shuffle)(low01, low23, 0xee);
     d[2] = V_(shuffle)(high01, high23, 0x44), d[3] = V_(shuffle)(high01, high23, 0xee);
 }
+#if GR_VECTOR_BYTES == 64
+INLINE void v_turn(r_vec *d, const float *p, size_t s, size_t n)
+{
+    r_vec low[4], high[4]; /* the lanes of rows r, r + 4, r, r + 4, from columns 0 .. 7 and from columns 8 .. 15 */
+    v_turn_fours(low, p, s, n), v_turn_fours(high, p + 8 * s, s, n);
+    for (int r = 0; r < 4; r++) d[r] = _mm512_shuffle_f32x4(low[r], high[r], 0x88), d[r + 4] = _mm512_shuffle_f32x4(low[r], high[r], 0xdd);
+}
+#else
+INLINE void v_turn(r_vec *d, const float *p, size_t s, size_t n) { v_turn_fours(d, p, s, n); }
+#endif
 
 #endif
 #endif

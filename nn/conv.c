@@ -34,10 +34,7 @@ static gr_conv_module *conv_new(gr_tape *t, gr_module *parent, const char *name,
     { \
         return conv_new(t, parent, called, dims, transposed, in, out, kernel, config); \
     }
-CONV(conv1d, 1, false)
-CONV(conv2d, 2, false)
-CONV(conv_transpose1d, 1, true)
-CONV(conv_transpose2d, 2, true)
+CONV(conv1d, 1, false) CONV(conv2d, 2, false) CONV(conv_transpose1d, 1, true) CONV(conv_transpose2d, 2, true)
 #undef CONV
 
 gr_tensor *gr_conv_forward(gr_tape *t, const gr_conv_module *c, gr_tensor *x)
@@ -111,10 +108,7 @@ static gr_module *pool_new(gr_tape *t, gr_module *parent, const char *name, cons
     { \
         return pool_new(t, parent, called, kind, config, (pool_module){ .slide = gr_##name }); \
     }
-SLIDE(max_pool1d, "MaxPool1d")
-SLIDE(max_pool2d, "MaxPool2d")
-SLIDE(avg_pool1d, "AvgPool1d")
-SLIDE(avg_pool2d, "AvgPool2d")
+SLIDE(max_pool1d, "MaxPool1d") SLIDE(max_pool2d, "MaxPool2d") SLIDE(avg_pool1d, "AvgPool1d") SLIDE(avg_pool2d, "AvgPool2d")
 #undef SLIDE
 
 #define ADAPT(name, kind) \
@@ -126,8 +120,7 @@ SLIDE(avg_pool2d, "AvgPool2d")
     { \
         return pool_new(t, parent, called, kind "2d", NULL, (pool_module){ .adapt2 = gr_##name##2d, .height = height, .width = width }); \
     }
-ADAPT(adaptive_max_pool, "AdaptiveMaxPool")
-ADAPT(adaptive_avg_pool, "AdaptiveAvgPool")
+ADAPT(adaptive_max_pool, "AdaptiveMaxPool") ADAPT(adaptive_avg_pool, "AdaptiveAvgPool")
 #undef ADAPT
 
 /* ---- Interpolation and flatten ---- */

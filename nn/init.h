@@ -9,8 +9,7 @@ typedef enum {
     GR_INIT_UNIFORM,         /* from [a, b) */
     GR_INIT_NORMAL,          /* mean a, standard deviation b */
     GR_INIT_ORTHOGONAL,      /* gain a, as in all that follow */
-    GR_INIT_XAVIER_UNIFORM, GR_INIT_XAVIER_NORMAL, GR_INIT_KAIMING_UNIFORM, GR_INIT_KAIMING_NORMAL,
-} gr_init_kind;
+    GR_INIT_XAVIER_UNIFORM, GR_INIT_XAVIER_NORMAL, GR_INIT_KAIMING_UNIFORM, GR_INIT_KAIMING_NORMAL } gr_init_kind;
 typedef enum { GR_FAN_IN, GR_FAN_OUT } gr_fan;
 typedef struct { gr_init_kind kind; double a, b; gr_fan fan; } gr_init;
 

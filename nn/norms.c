@@ -51,8 +51,7 @@ static gr_tensor *norms_batch(gr_tape *t, const gr_norm *n, gr_tensor *x, double
 {
     const gr_batch_norm_config c = {
         .running_mean = n->running_mean, .running_var = n->running_var, .batches = n->batches, .momentum = n->momentum, .cumulative = n->cumulative,
-        .eps = eps, .lengths = input ? input->lengths : NULL, .mask = input ? input->mask : NULL,
-    };
+        .eps = eps, .lengths = input ? input->lengths : NULL, .mask = input ? input->mask : NULL };
     return gr_batch_norm(t, x, n->axis, n->weight, n->bias, &c);
 }
 
@@ -140,8 +139,7 @@ static gr_norm *norms_make(gr_tape *t, gr_module *parent, const char *name, gr_n
     { \
         return norms_make(t, parent, name, kind, shape, 0, config); \
     }
-NORM(layer_norm, GR_NORM_LAYER, gr_shape shape, shape)
-NORM(rms_norm, GR_NORM_RMS, gr_shape shape, shape)
+NORM(layer_norm, GR_NORM_LAYER, gr_shape shape, shape) NORM(rms_norm, GR_NORM_RMS, gr_shape shape, shape)
 NORM(batch_norm, GR_NORM_BATCH, size_t features, GR_SHAPE(features))
 NORM(instance_norm, GR_NORM_INSTANCE, size_t features, GR_SHAPE(features))
 #undef NORM

@@ -11,10 +11,8 @@ typedef struct {
     gr_recurrent_out (*run)(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *o);
 } layer_kind;
 static const layer_kind layer_kinds[] = {
-    [GR_LSTM] = { "LSTM", "an", &gr__lstm_kind, gr_lstm_sequence },
-    [GR_GRU] = { "GRU", "a", &gr__gru_kind, gr_gru_sequence },
-    [GR_RNN] = { "RNN", "an", &gr__rnn_kind, gr_rnn_sequence },
-};
+    [GR_LSTM] = { "LSTM", "an", &gr__lstm_kind, gr_lstm_sequence }, [GR_GRU] = { "GRU", "a", &gr__gru_kind, gr_gru_sequence },
+    [GR_RNN] = { "RNN", "an", &gr__rnn_kind, gr_rnn_sequence } };
 
 /* One layer in one direction. */
 typedef struct { gr_tape *t; gr_recurrent *l; double bound; char suffix[32], name[64]; } recurrent_maker;
@@ -190,8 +188,7 @@ static gr_recurrent_out recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_
             const gr_sequence_config o = {
                 .h0 = recurrent_state_of(t, h0, k), .c0 = recurrent_state_of(t, in.c0, k), .lengths = in.lengths,
                 .batch_first = c->batch_first, .reverse = d, .relu = c->relu, .eps = c->eps, .momentum = c->momentum,
-                .dh_norm = out.dh_norm ? out.dh_norm + k * T : NULL, .dc_norm = out.dc_norm ? out.dc_norm + k * T : NULL,
-            };
+                .dh_norm = out.dh_norm ? out.dh_norm + k * T : NULL, .dc_norm = out.dc_norm ? out.dc_norm + k * T : NULL };
             const gr_recurrent_out s = kind->run(t, x, &l->weights[k], &o);
             y[d] = s.y, h[k] = s.h, last_c[k] = s.c;
         }
@@ -220,7 +217,5 @@ gr_recurrent_out gr_recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_tens
     { \
         return recurrent_forward(t, l ? &l->recurrent : NULL, x, input, kind); \
     }
-TYPE(gr_lstm, GR_LSTM)
-TYPE(gr_gru, GR_GRU)
-TYPE(gr_rnn, GR_RNN)
+TYPE(gr_lstm, GR_LSTM) TYPE(gr_gru, GR_GRU) TYPE(gr_rnn, GR_RNN)
 #undef TYPE

@@ -291,8 +291,7 @@ gr_tensor *gr_attention(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, co
     if (q->rank != 3 || q->dim[2] % heads)
         return gr_fail(t, &attention_op, "heads is %zu, so q must be [B, Tq, %zu * d]; got %s", heads, heads, gr_shape_text(t, q));
     if (k->rank != 3 || k->dim[0] != q->dim[0] || k->dim[2] != q->dim[2])
-        return gr_fail(t, &attention_op, "q is %s, so k must be [%zu, Tk, %zu]; got %s", gr_shape_text(t, q), q->dim[0], q->dim[2],
-                       gr_shape_text(t, k));
+        return gr_fail(t, &attention_op, "q is %s, so k must be [%zu, Tk, %zu]; got %s", gr_shape_text(t, q), q->dim[0], q->dim[2], gr_shape_text(t, k));
     if (v->rank != 3 || v->dim[0] != k->dim[0] || v->dim[1] != k->dim[1] || v->dim[2] % heads)
         return gr_fail(t, &attention_op, "heads is %zu and k is %s, so v must be [%zu, %zu, %zu * e]; got %s", heads, gr_shape_text(t, k), k->dim[0],
                        k->dim[1], heads, gr_shape_text(t, v));

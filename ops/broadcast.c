@@ -315,8 +315,7 @@ gr_tensor *gr__map_values(gr_tape *t, const gr_op *op, gr__map *const *kernel, g
     for (size_t k = 1; k < ins; k++) fits = fits && (gr_same_shape(in[0], in[k]) || gr__broadcast(shape, gr_shape_of(in[k]), &shape));
     if (!fits)
         return ins == 2 ? gr_fail(t, op, "a %s and b %s " MISMATCH, gr_shape_text(t, in[0]), gr_shape_text(t, in[1]))
-                        : gr_fail(t, op, "cond %s, a %s and b %s " MISMATCH, gr_shape_text(t, in[0]), gr_shape_text(t, in[1]),
-                                  gr_shape_text(t, in[2]));
+                        : gr_fail(t, op, "cond %s, a %s and b %s " MISMATCH, gr_shape_text(t, in[0]), gr_shape_text(t, in[1]), gr_shape_text(t, in[2]));
     gr_tensor *y = gr__empty(t, op, shape);
     if (!y) return NULL;
     gr__map_to(t, kernel, y->data, 0, ins == 2 && y->len >= FAR ? GR__CLEAR : 0, ins < 3, y, in, ins, p);

@@ -68,8 +68,7 @@ bool gr__conv_fits(gr_tape *t, const char *name, const gr_conv_config *c, bool t
     const window_value s[] = {
         { "stride", c->stride, 1 }, { "stride_w", c->stride_w, 1 }, { "padding", c->padding, 0 }, { "padding_w", c->padding_w, 0 },
         { "dilation", c->dilation, 1 }, { "dilation_w", c->dilation_w, 1 }, { "groups", c->groups, 1 }, { "kernel_w", c->kernel_w, 1 },
-        { "output_padding", c->output_padding, 0 }, { "output_padding_w", c->output_padding_w, 0 },
-    };
+        { "output_padding", c->output_padding, 0 }, { "output_padding_w", c->output_padding_w, 0 } };
     if (!gr__window_fits(t, name, s, 10, two)) return false;
     for (int k = 0; k <= two; k++) {
         const size_t extra = window_setting(c->output_padding, k ? c->output_padding_w : 0, 0), stride = window_setting(c->stride, k ? c->stride_w : 0, 1);
@@ -164,8 +163,5 @@ static gr_tensor *conv(gr_tape *t, const gr_op *op, int dims, bool transposed, g
     { \
         return conv(t, &called##_op, dims, transposed, x, weight, bias, config); \
     }
-CONV(conv1d, 1, false)
-CONV(conv2d, 2, false)
-CONV(conv_transpose1d, 1, true)
-CONV(conv_transpose2d, 2, true)
+CONV(conv1d, 1, false) CONV(conv2d, 2, false) CONV(conv_transpose1d, 1, true) CONV(conv_transpose2d, 2, true)
 #undef CONV

@@ -145,8 +145,7 @@ LOSSES
         if (!gr_ready(t, &op##_op, x, target)) return NULL; \
         return loss_make(t, &op##_op, LOSS_KERNELS(op, t), x, target, &(gr_real){ 1 }, 1, reduction); \
     }
-LOSS_WITHOUT_WEIGHT(mse)
-LOSS_WITHOUT_WEIGHT(l1)
+LOSS_WITHOUT_WEIGHT(mse) LOSS_WITHOUT_WEIGHT(l1)
 
 gr_tensor *gr_kl_div(gr_tape *t, gr_tensor *x, gr_tensor *target, bool log_target, gr_reduction reduction)
 {

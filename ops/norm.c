@@ -59,8 +59,7 @@ gr_tensor *gr_instance_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma
     size_t L = 1;
     for (int i = 1; i < x->rank; i++) L *= i == at ? 1 : x->dim[i];
     if (L == 1 && x->len)
-        return gr_fail(t, op, "x is %s, so each channel of a sample has 1 value, which has no variance: normalize by gr_layer_norm",
-                       gr_shape_text(t, x));
+        return gr_fail(t, op, "x is %s, so each channel of a sample has 1 value, which has no variance: normalize by gr_layer_norm", gr_shape_text(t, x));
     gr__norm_groups s = { .P = N, .R = L, .K = C, .I = 1, .of_groups = C, .per_group = 1 };
     if (at == 1) s.P = N * C, s.R = 1, s.K = 1, s.I = L;
     return norm_over(t, op, s, x, gamma, beta, eps);

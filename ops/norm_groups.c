@@ -117,10 +117,7 @@ KERNEL(void, norm_planes_backward, const gr__norm_groups *s, gr_real *restrict d
 /* Most blocks have NORM_COLUMNS columns. For them n is a constant, so that the loops take half the time. */
 #define NORM_BLOCK(f, ...) n == NORM_COLUMNS ? f##_of(__VA_ARGS__, NORM_COLUMNS) : f##_of(__VA_ARGS__, n)
 
-INLINE void norm_fold(gr_real *restrict sum, gr_real *restrict part, size_t n)
-{
-    for (size_t c = 0; c < n; c++) sum[c] += part[c], part[c] = 0;
-}
+INLINE void norm_fold(gr_real *restrict sum, gr_real *restrict part, size_t n) { for (size_t c = 0; c < n; c++) sum[c] += part[c], part[c] = 0; }
 
 INLINE void norm_of_columns(const gr__norm_groups *s, gr_real *to, const gr_real *from, gr_real otherwise, size_t g, size_t n)
 {

@@ -295,10 +295,8 @@ static gr_tensor *pool_adapt(gr_tape *t, const gr_op *op, int kind, int dims, gr
         return pool_adapt(t, &adaptive_##kind##_pool##d##_op, which, dims, x, h, w); \
     }
 #define POOL_HW size_t height, size_t width
-POOL(max, 1d, POOL_MAX, 1, size_t length, 1, length)
-POOL(avg, 1d, POOL_AVG, 1, size_t length, 1, length)
-POOL(max, 2d, POOL_MAX, 2, POOL_HW, height, width)
-POOL(avg, 2d, POOL_AVG, 2, POOL_HW, height, width)
+POOL(max, 1d, POOL_MAX, 1, size_t length, 1, length) POOL(avg, 1d, POOL_AVG, 1, size_t length, 1, length)
+POOL(max, 2d, POOL_MAX, 2, POOL_HW, height, width) POOL(avg, 2d, POOL_AVG, 2, POOL_HW, height, width)
 
 /* ---- Interpolation: windows of one value or two ---- */
 

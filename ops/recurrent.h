@@ -21,8 +21,7 @@ enum {
     GR_GRU_LN_X = GR_LSTM_LN_X,         /* W x: one norm of r and z together, over 2H, and one of n, over H */
     GR_GRU_LN_H = GR_LSTM_LN_H,         /* W h, likewise; n is normalized before the product with r */
     GR_GRU_LN_BA2016 = GR_GRU_LN_X | GR_GRU_LN_H, /* as in the paper (supplementary material, skip-thoughts) */
-    GR_RNN_LN_X = GR_LSTM_LN_X,
-    GR_RNN_LN_H = GR_LSTM_LN_H,
+    GR_RNN_LN_X = GR_LSTM_LN_X, GR_RNN_LN_H = GR_LSTM_LN_H,
     GR_RNN_LN_SUM = GR_LSTM_LN_SUM,     /* as in the paper, section 3.1 */
 };
 

@@ -81,8 +81,7 @@ ROWS_DX(logsumexp_backward, g * r_exp(x[i] - shift),
         gr_real shift = y[r] == R(-INFINITY) ? 0 : y[r], g = dy[r];
         if (r_abs(shift) > 1024 && r_abs(shift) < R(INFINITY)) shift = MAX(i, n, x[i]), g /= SUM(i, n, r_exp(x[i] - shift)))
 
-ROWS_Y(norm_1_forward, SUM(i, n, r_abs(x[i])), )
-ROWS_DX(norm_1_backward, with_sign(g, x[i]), const gr_real g = dy[r])
+ROWS_Y(norm_1_forward, SUM(i, n, r_abs(x[i])), ) ROWS_DX(norm_1_backward, with_sign(g, x[i]), const gr_real g = dy[r])
 ROWS_Y(norm_inf_forward, r_max(0, MAX(i, n, r_abs(x[i]))), )
 ROWS_DX(norm_inf_backward, x[i] == extreme ? share : x[i] == -extreme ? -share : 0,
         const gr_real extreme = y[r], share = extreme == 0 ? 0 : dy[r] / SUM(i, n, r_abs(x[i]) == extreme ? 1 : 0))
@@ -333,9 +332,7 @@ static gr_tensor *reduce_rows(gr_tape *t, const gr_op *op, rows_forward *const *
     { \
         return reduce_rows(t, &op##_op, op##_forward, backward, x, axes, keepdim, 0); \
     }
-ROWS_REDUCTION(max, extreme_backward)
-ROWS_REDUCTION(min, extreme_backward)
-ROWS_REDUCTION(prod, prod_backward)
+ROWS_REDUCTION(max, extreme_backward) ROWS_REDUCTION(min, extreme_backward) ROWS_REDUCTION(prod, prod_backward)
 ROWS_REDUCTION(logsumexp, logsumexp_backward)
 
 ROWS_OP(var)

@@ -364,8 +364,7 @@ static void sequence_forward(gr_tape *t, const gr__sequence *s)
     const size_t G = s->G;
     sequence_forward_job f = {
         .t = t, .s = s, .groups = sequence_groups(t, s, s->B > 32 || s->G < SEQ_WIDE ? s->shards : gr_chunks(s->B, 4)),
-        .w_ih = gr_save_reals(t, gr__gemm_packed_len(G, s->I)), .w_hh = gr_save_reals(t, gr__gemm_packed_len(G, s->H))
-    };
+        .w_ih = gr_save_reals(t, gr__gemm_packed_len(G, s->I)), .w_hh = gr_save_reals(t, gr__gemm_packed_len(G, s->H)) };
     const gr_tensor *b_ih = s->in[SEQ_B_IH], *b_hh = s->in[SEQ_B_HH];
     const bool x = gr__sequence_has(s, SEQ_NORM_X), h = gr__sequence_has(s, SEQ_NORM_H), apart = s->kind->apart;
     gr_real *bias = !apart && (b_ih || b_hh) ? gr_save_zeros(t, G * sizeof *bias) : NULL;

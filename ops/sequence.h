@@ -8,8 +8,7 @@
 
 enum { /* the inputs of the node, in order; those from SEQ_B_IH on may be NULL */
     SEQ_X, SEQ_W_IH, SEQ_W_HH, SEQ_B_IH, SEQ_B_HH, SEQ_LN_IH, SEQ_LN_IH_SHIFT, SEQ_LN_HH, SEQ_LN_HH_SHIFT,
-    SEQ_LN_SUM, SEQ_LN_SUM_SHIFT, SEQ_LN_C, SEQ_LN_C_SHIFT, SEQ_H0, SEQ_C0, SEQ_INPUTS
-};
+    SEQ_LN_SUM, SEQ_LN_SUM_SHIFT, SEQ_LN_C, SEQ_LN_C_SHIFT, SEQ_H0, SEQ_C0, SEQ_INPUTS };
 enum { SEQ_NORM_X, SEQ_NORM_H, SEQ_NORM_SUM, SEQ_NORM_C, SEQ_NORMS }; /* norm n has bit 1 << n; its gain is input SEQ_LN_IH + 2n */
 
 typedef struct gr__sequence gr__sequence;

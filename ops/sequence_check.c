@@ -5,8 +5,7 @@
 
 static const char *const sequence_input_name[] = {
     "x",          "w_ih",          "w_hh",        "b_ih",        "b_hh",      "ln_ih.weight", "ln_ih.bias", "ln_hh.weight",
-    "ln_hh.bias", "ln_sum.weight", "ln_sum.bias", "ln_c.weight", "ln_c.bias", "h0",           "c0"
-};
+    "ln_hh.bias", "ln_sum.weight", "ln_sum.bias", "ln_c.weight", "ln_c.bias", "h0",           "c0" };
 
 bool gr__sequence_check_norm(gr_tape *t, const gr_op *op, const gr__kind *kind, unsigned norm)
 {

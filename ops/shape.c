@@ -105,8 +105,7 @@ gr_tensor *gr_select(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t index)
     if (!gr_ready(t, &select_op, x) || (axis = gr_axis(t, &select_op, x, axis)) < 0) return NULL;
     const ptrdiff_t n = (ptrdiff_t)x->dim[axis];
     if (index < -n || index >= n)
-        return n ? gr_fail(t, &select_op, "x is %s, so an index of axis %d must be in %td .. %td; got %td", gr_shape_text(t, x), axis, -n,
-                           n - 1, index)
+        return n ? gr_fail(t, &select_op, "x is %s, so an index of axis %d must be in %td .. %td; got %td", gr_shape_text(t, x), axis, -n, n - 1, index)
                  : gr_fail(t, &select_op, "x is %s, and axis %d is empty", gr_shape_text(t, x), axis);
     return part(t, &select_op, x, axis, (size_t)(index < 0 ? index + n : index), 1, 1, true);
 }

@@ -74,8 +74,7 @@ INLINE void softmax_tile_backward(gr_real *restrict dx, const gr_real *restrict 
             else softmax_tile_backward(dx + at, dy + at, y + at, a->C, a->inner, n, log); \
         } \
     }
-SOFTMAX_KERNELS(softmax, false)
-SOFTMAX_KERNELS(log_softmax, true)
+SOFTMAX_KERNELS(softmax, false) SOFTMAX_KERNELS(log_softmax, true)
 
 #if GR_HOST
 typedef struct { softmax_axis axis; bool log; } softmax_saved;

@@ -25,13 +25,13 @@ INLINE void strided_turn(gr_real *restrict y, const gr_real *restrict x, span a,
         __builtin_prefetch((const void *)((uintptr_t)y + (size_t)(TILE + r * a.y) * sizeof *y), 1);
         memcpy(tile + r * TILE, x + r * b.x, TILE * sizeof *x);
     }
-    for (size_t i = 0; i < TILE; i += 4, y += 4 * a.y)
+    for (size_t i = 0; i < TILE; i += V_TURN, y += V_TURN * a.y)
         for (size_t j = 0; j < TILE; j += R_WIDTH) {
-            r_vec four[4];
+            r_vec rows[V_TURN];
             gr_real *to = y + j;
-            v_turn(four, tile + i + j * TILE, TILE);
-            for (size_t r = 0; r < 4; r++, to += a.y)
-                v_store(to, kind == STRIDED_COPY ? four[r] : (kind == STRIDED_ADD ? v_load(to) : v_set(0)) + four[r]);
+            v_turn(rows, tile + i + j * TILE, TILE, V_TURN);
+            for (size_t r = 0; r < V_TURN; r++, to += a.y)
+                v_store(to, kind == STRIDED_COPY ? rows[r] : (kind == STRIDED_ADD ? v_load(to) : v_set(0)) + rows[r]);
         }
 }
 

@@ -21,8 +21,7 @@ KERNEL(void, where_forward, gr_real *restrict out, const gr_real *const *in, siz
         const gr_real *dy = in[0], *cond = in[1]; \
         for (size_t i = 0; i < n; i++) out[i] = (how & GR__FIRST ? 0 : out[i]) + (gradient); \
     }
-WHERE_BACKWARD(where_backward_a, cond[i] != 0 ? dy[i] : 0)
-WHERE_BACKWARD(where_backward_b, cond[i] != 0 ? 0 : dy[i])
+WHERE_BACKWARD(where_backward_a, cond[i] != 0 ? dy[i] : 0) WHERE_BACKWARD(where_backward_b, cond[i] != 0 ? 0 : dy[i])
 
 #if GR_HOST
 static void where_node(gr_tape *t, const gr_node *n)

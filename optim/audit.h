@@ -12,8 +12,7 @@ typedef enum {
     GR_AUDIT_REACHED,     /* a gradient reached the parameter */
     GR_AUDIT_ZERO,        /* a gradient reached it, and all its values are 0 */
     GR_AUDIT_FROZEN,      /* frozen by gr_requires_grad */
-    GR_AUDIT_NOT_REACHED,
-} gr_audit_kind;
+    GR_AUDIT_NOT_REACHED } gr_audit_kind;
 
 typedef struct {
     gr_audit_kind kind;

@@ -52,8 +52,7 @@ static void rmsprop_move(const gr_optim_part *p)
 static const gr_optim_rule rmsprop_rule[2][2] = { /* [centered][momentum] */
     { { "rmsprop", { "square_avg" }, rmsprop_move }, { "rmsprop with momentum", { "square_avg", "momentum_buffer" }, rmsprop_move } },
     { { "centered rmsprop", { "square_avg", NULL, "grad_avg" }, rmsprop_move },
-      { "centered rmsprop with momentum", { "square_avg", "momentum_buffer", "grad_avg" }, rmsprop_move } },
-};
+      { "centered rmsprop with momentum", { "square_avg", "momentum_buffer", "grad_avg" }, rmsprop_move } } };
 
 gr_optim *gr_rmsprop_new(gr_tape *t, gr_module *m, const gr_rmsprop_config *config)
 {
