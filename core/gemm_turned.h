@@ -25,14 +25,13 @@ INLINE void gemm_turned_step(const int vectors, const int rows, size_t steps, si
                 __builtin_prefetch((const void *)((uintptr_t)(B[v] + (steps % (16 / V_TURN) * (size_t)lines + (size_t)l) * b_col) + 128));
         v_turn(b, B[v], b_col, n), B[v] += V_TURN;
         if (two) v_turn(next, B[v + 1], b_col, n), B[v + 1] += V_TURN;
-        UNROLL for (size_t k = 0; k < V_TURN; k++) {
-            if (V_TURN_PART && k == n) break;
-            UNROLL for (size_t r = 0; r < (size_t)rows; r++) {
-                const r_vec a = v_set(A.data[r * A.row + k * A.col]);
-                C[r][v] = v_fma(a, b[k], C[r][v]);
-                if (two) C[r][v + 1] = v_fma(a, next[k], C[r][v + 1]);
-            }
-        }
+        UNROLL for (size_t k = 0; k < V_TURN; k++)
+            if (!V_TURN_PART || k < n)
+                UNROLL for (size_t r = 0; r < (size_t)rows; r++) {
+                    const r_vec a = v_set(A.data[r * A.row + k * A.col]);
+                    C[r][v] = v_fma(a, b[k], C[r][v]);
+                    if (two) C[r][v + 1] = v_fma(a, next[k], C[r][v + 1]);
+                }
     }
 }
 
