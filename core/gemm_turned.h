@@ -17,12 +17,12 @@ enum { GEMM_TURNED = GEMM_VECTORS == 2 && GR_VECTOR_BYTES == 16 ? 2 : 128 / GR_V
 /* C += A B for n of K. steps counts down. */
 INLINE void gemm_turned_step(const int vectors, const int rows, size_t steps, size_t n, gr_mat A, const gr_real **B, size_t b_col, r_vec (*C)[GEMM_TURNED])
 {
-    const int two = V_TURN == 8 && vectors == 2, lines = (1 + two) * (int)R_WIDTH * V_TURN / 16;
+    const bool two = V_TURN == 8 && vectors == 2;
+    const size_t lines = rows <= 2 || two ? (1 + two) * R_WIDTH * V_TURN / 16 : 0;
     UNROLL for (int v = 0; v < vectors; v += 1 + two) {
+        const uintptr_t ahead = (uintptr_t)(B[v] + steps % (16 / V_TURN) * lines * b_col) + 128;
         r_vec b[V_TURN], next[V_TURN];
-        if (rows <= 2 || two)
-            UNROLL for (int l = 0; l < lines; l++)
-                __builtin_prefetch((const void *)((uintptr_t)(B[v] + (steps % (16 / V_TURN) * (size_t)lines + (size_t)l) * b_col) + 128));
+        UNROLL for (size_t l = 0; l < lines; l++) __builtin_prefetch((const void *)(ahead + l * b_col * sizeof(gr_real)));
         v_turn(b, B[v], b_col, n), B[v] += V_TURN;
         if (two) v_turn(next, B[v + 1], b_col, n), B[v + 1] += V_TURN;
         UNROLL for (size_t k = 0; k < V_TURN; k++)
