@@ -23,8 +23,8 @@ INLINE void gemm_turned_step(const int vectors, const int rows, size_t steps, si
         const uintptr_t ahead = (uintptr_t)(B[v] + steps % (16 / V_TURN) * lines * b_col) + 128;
         r_vec b[V_TURN], next[V_TURN];
         UNROLL for (size_t l = 0; l < lines; l++) __builtin_prefetch((const void *)(ahead + l * b_col * sizeof(gr_real)));
-        v_turn(b, B[v], b_col, n), B[v] += V_TURN;
-        if (two) v_turn(next, B[v + 1], b_col, n), B[v + 1] += V_TURN;
+        v_turn(b, B[v], b_col, n), B[v] += n;
+        if (two) v_turn(next, B[v + 1], b_col, n), B[v + 1] += n;
         UNROLL for (size_t k = 0; k < V_TURN; k++)
             if (!V_TURN_PART || k < n)
                 UNROLL for (size_t r = 0; r < (size_t)rows; r++) {
