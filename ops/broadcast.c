@@ -64,7 +64,7 @@ KERNEL(void, spread_values, gr_real *restrict out, const gr_real *restrict from,
 }
 
 #if GR_HOST
-enum { CHUNK = 16384, FAR = 1 << 22, CLEARED = 2048, AT_ONCE = 512, MAX_IN = 4 }; /* CLEARED values stay in the first cache until the kernel writes them */
+enum { CHUNK = 16384, AT_ONCE = 512, MAX_IN = 4 };
 
 /* ---- Runs ---- */
 
@@ -257,7 +257,7 @@ typedef struct {
     size_t ins;
     const gr_real *in[MAX_IN], *p;
     gr__runs runs[MAX_IN];
-    int isa, how;                /* how: GR__FIRST, GR__CLEAR or 0 */
+    int isa, how;                /* how: GR__FIRST or 0 */
     bool ones;                   /* the kernel knows one */
     bool repeats[MAX_IN];        /* the broadcast input looks the same in every block */
 } map_call;
@@ -277,7 +277,6 @@ static void map_task(void *argument, gr_range part)
                 in[k] = values(&c->runs[k], c->in[k], i, n, buffer[k], c->isa, c->ones && !(k && one[0]) ? &one[k] : NULL);
             }
         gr_real *const out = c->row ? rows : c->out + i;
-        if (c->how & GR__CLEAR) memset(out, 0, n * sizeof *out);
         c->kernel(out, in, n, c->p, c->how | (one[0] ? GR__ONE_A : one[1] ? GR__ONE_B : 0));
         if (c->row) sum_rows[c->isa](c->out + i / c->row, rows, n / c->row, c->row);
     }
@@ -290,7 +289,7 @@ void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, size_t row, in
     map_call c;
     if (!like->len) return;
     c.kernel = kernel[gr_isa(t)], c.out = out, c.how = how, c.ins = ins, c.p = p, c.isa = gr_isa(t), c.ones = ones;
-    c.row = row, c.block = row ? AT_ONCE / row * row : how & GR__CLEAR ? CLEARED : CHUNK;
+    c.row = row, c.block = row ? AT_ONCE / row * row : CHUNK;
     for (size_t k = 0; k < ins; k++) {
         gr__runs *r = &c.runs[k];
         c.in[k] = in[k]->data, c.repeats[k] = false, r->n = 0;
@@ -318,7 +317,7 @@ gr_tensor *gr__map_values(gr_tape *t, const gr_op *op, gr__map *const *kernel, g
                         : gr_fail(t, op, "cond %s, a %s and b %s " MISMATCH, gr_shape_text(t, in[0]), gr_shape_text(t, in[1]), gr_shape_text(t, in[2]));
     gr_tensor *y = gr__empty(t, op, shape);
     if (!y) return NULL;
-    gr__map_to(t, kernel, y->data, 0, ins == 2 && y->len >= FAR ? GR__CLEAR : 0, ins < 3, y, in, ins, p);
+    gr__map_to(t, kernel, y->data, 0, 0, ins < 3, y, in, ins, p);
     return y;
 }
 
@@ -340,8 +339,7 @@ void gr__map_backward(gr_tape *t, const gr_node *n, unsigned k, gr__map *const *
     for (size_t i = 0; i < count; i++) in[i + 1] = values[i];
     const gr__runs runs = gr__runs_in(gr_shape_of(y), gr_shape_of(n->in[k]));
     const bool in_rows = !direct && !is_dy && runs.n == 2 && runs.kept[0] && runs.size[1] <= AT_ONCE; /* they are summed while they are in L1 */
-    const int how = !first ? 0 : n->ins == 2 && y->len >= FAR && !in_rows ? GR__FIRST | GR__CLEAR : GR__FIRST;
-    if (direct || !is_dy) gr__map_to(t, kernel, in_rows ? dx : out, in_rows ? runs.size[1] : 0, how, false, y, in, count + 1, n->saved);
+    if (direct || !is_dy) gr__map_to(t, kernel, in_rows ? dx : out, in_rows ? runs.size[1] : 0, first ? GR__FIRST : 0, false, y, in, count + 1, n->saved);
     if (direct || in_rows) return;
     gr__runs_sum(t, &runs, is_dy ? dy.data : out, dx);
 }

@@ -30,13 +30,11 @@ void gr__runs_sum(gr_tape *t, const gr__runs *r, const gr_real *large, gr_real *
 /* An elementwise kernel over n elements: it computes out[i] from in[0][i], in[1][i] and so on. p holds the operator's parameters. how:
  *     GR__ONE_A, GR__ONE_B   in[0] or in[1] has one value for all n, which only some kernels know (`ones` of gr__map_to); for others it is copied
  *     GR__FIRST              a kernel that adds to out sets it instead: out holds nothing yet */
-enum { GR__ONE_A = 1, GR__ONE_B = 2, GR__FIRST = 4, GR__CLEAR = 8 };
+enum { GR__ONE_A = 1, GR__ONE_B = 2, GR__FIRST = 4 };
 typedef void gr__map(gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p, int how);
 
 /* Run a kernel over out, which has the shape of like; the inputs broadcast to it. Unless row is 0, out has one value for each row of that many values,
- * at most 512, to which the sum of what the kernel makes there is added, as gr__runs_sum does. how is a sum of GR__FIRST and GR__CLEAR, or 0. GR__CLEAR clears out, block
- * by block, before the kernel writes to it: the processor reads memory that a kernel writes, but not what memset clears. Results of 32 MB take 3/4 of the
- * time when one input is repeated, and 6/7 to 19/20 with two inputs. A kernel that computes much takes longer, and so does a result in L3. */
+ * at most 512, to which the sum of what the kernel makes there is added, as gr__runs_sum does. how is GR__FIRST or 0. */
 void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, size_t row, int how, bool ones, const gr_tensor *like, gr_tensor *const *in, size_t ins,
                 const gr_real *p);
 

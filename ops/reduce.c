@@ -33,8 +33,8 @@
 KERNEL(void, sum_backward, gr_real *restrict dx, const gr_real *const *in, size_t n, const gr_real *p, int how)
 {
     const gr_real *dy = in[0], factor = p[0], of_one = factor * *dy;
-    if (how & GR__ONE_A) for (size_t i = 0; i < n; i++) dx[i] += of_one;
-    else for (size_t i = 0; i < n; i++) dx[i] += factor * dy[i];
+    if (how & GR__ONE_A) for (size_t i = 0; i < n; i++) dx[i] = (how & GR__FIRST ? 0 : dx[i]) + of_one;
+    else for (size_t i = 0; i < n; i++) dx[i] = (how & GR__FIRST ? 0 : dx[i]) + factor * dy[i];
 }
 
 /* p is the order of a norm, the correction of a variance; the others do not use it. */
@@ -206,7 +206,7 @@ static void sum_node(gr_tape *t, const gr_node *n)
     memcpy(dy.dim, s->ones.dim, sizeof dy.dim);
     bool fresh;
     gr_real *const dx = gr__grad_to_fill(t, x, &fresh);
-    if (dx) gr__map_to(t, sum_backward, dx, 0, fresh ? GR__CLEAR : 0, true, x, GR_IN(&dy), &s->factor);
+    if (dx) gr__map_to(t, sum_backward, dx, 0, fresh ? GR__FIRST : 0, true, x, GR_IN(&dy), &s->factor);
 }
 static const gr_op sum_op = { .name = "sum", .backward = sum_node };
 static const gr_op mean_op = { .name = "mean", .backward = sum_node };
