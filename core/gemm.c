@@ -129,7 +129,7 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
             t.A = A.data + i * A.row;
             t.B = reads_b ? B.data + j : P, t.b_row = reads_b ? B.row : width;
             t.panel = x == 0 && keep ? P : NULL;
-            /* one tile fetches the next panel; if B is stored by columns, each of several tiles fetches a part of it */
+            /* one tile fetches the next panel; if B is stored by columns, each of several tiles fetches a part of it, where B is too large for L3 to be fast */
             t.next = 0, t.next_row = B.row * sizeof(gr_real);
             if (more && one && g->ready) t.next = (uintptr_t)(P + K * width), t.next_row = width * sizeof(gr_real);
             if (more && one && in_place) t.next = (uintptr_t)(B.data + j + width);

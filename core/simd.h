@@ -67,18 +67,17 @@ INLINE void v_zip(r_vec *low, r_vec *high, r_vec a, r_vec b)
 /*  v_fma(a, b, c)           a * b + c, rounded once
  *  v_load_mask(p, v_mask(first, n))  lanes first .. n-1 from p, and 0 in the others; first and n are at most R_WIDTH
  *  v_load_part(p, n)        lanes 0 .. n-1 from p, and 0 in the others; v_store_part(p, v, n) writes lanes 0 .. n-1; 1 <= n <= R_WIDTH
- *  v_turn(d, p, s, n)       d[r][l] = p[l * s + r] for r < n <= V_TURN and l < R_WIDTH: rows of a matrix that is stored by columns; without V_TURN_PART,
- *                           n is V_TURN
+ *  v_turn(d, p, s, n)       d[r][l] = p[l * s + r] for r < n <= V_TURN and l < R_WIDTH: rows of a matrix that is stored by columns; n is V_TURN, unless
+ *                           V_TURN_PART
  *  v_turn_four(d, d_row, p, s)  the same into memory, d[r * d_row + l], for r < 4 and l < 4
  *  v_split(even, odd, a, b) the lanes of a and b, one after the other, with even and with odd numbers
  *  v_zip(low, high, a, b)   the reverse */
 #if GR_VECTOR_BYTES == 64 && !defined GR_REAL_DOUBLE
 #define V_TURN 8
-#define V_TURN_PART true
 #else
 #define V_TURN 4
-#define V_TURN_PART false
 #endif
+#define V_TURN_PART (V_TURN == 8) /* n may be less than V_TURN */
 #ifdef GR_REAL_DOUBLE
 
 INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return a * b + c; } /* as r_fma in double */
