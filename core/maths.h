@@ -31,12 +31,13 @@
 #define R_PDF_LIMIT 1
 typedef int r_size; /* there are no limits: every size is 0 */
 INLINE r_size r_size_of(double x UNUSED) { return 0; }
-#define R_LIBM(name, f) INLINE double r_##name(double x) { return f(x); }
-R_LIBM(exp, exp) R_LIBM(expm1, expm1) R_LIBM(log, log) R_LIBM(log1p, log1p) R_LIBM(tanh, tanh) R_LIBM(erf, erf) R_LIBM(round, rint)
-R_LIBM(exp_near, exp) R_LIBM(exp_low, exp) R_LIBM(sin, sin) R_LIBM(cos, cos) R_LIBM(tan, tan) R_LIBM(sin_near, sin) R_LIBM(cos_near, cos) R_LIBM(tan_near, tan)
-#undef R_LIBM
 INLINE double r_sigmoid(double x) { return 1 / (1 + exp(-x)); }
-INLINE double r_sigmoid_near(double x) { return r_sigmoid(x); }
+#define R_LIBM(name, f) INLINE double r_##name(double x) { return f(x); }
+R_LIBM(exp, exp) R_LIBM(expm1, expm1) R_LIBM(log, log) R_LIBM(log1p, log1p) R_LIBM(tanh, tanh) R_LIBM(erf_half, erf) R_LIBM(round, rint)
+R_LIBM(sigmoid_near, r_sigmoid) R_LIBM(exp_near, exp) R_LIBM(exp_low, exp) R_LIBM(sin, sin) R_LIBM(cos, cos) R_LIBM(tan, tan) R_LIBM(sin_near, sin) R_LIBM(cos_near, cos)
+R_LIBM(tan_near, tan)
+#undef R_LIBM
+INLINE double r_erf_of(double x UNUSED, double half) { return half; }
 INLINE double r_pow(double x, double y) { return pow(x, y); }
 #else
 
@@ -183,23 +184,25 @@ INLINE float r_tanh(float x)
     return __builtin_copysignf(far ? 1 - 2 / r_fma(p, r_power(k), 1) : r_fma(p * u, a, a), x);
 }
 
-/* For |x| < 0.98: x + x p(x^2). Otherwise: 1 - 2^l(|x|), where l(a) = log2(1 - erf a) is a polynomial in a - 1. From 4 on the result is 1. */
-INLINE float r_erf(float x)
+/* For |x| < 0.98: x + x p(x^2). Otherwise: 1 - 2^l(|x|), where l(a) = log2(1 - erf a) is a polynomial in a - 1. From 4 on the result is 1.
+ * r_erf_half is l or p; a kernel computes it in a loop of its own, because a processor overlaps more vectors of two short formulas. */
+INLINE float r_erf_half(float x)
 {
-    const float a = r_abs(x);
-    const int far = a >= 0.98f;
-    const float u = far ? r_size_at_most(a, 4) - 1 : a * a;
-    float p = far ? 0x1.68db14p-12f : 0x1.4771fep-14f; /* l, or p(x^2) */
+    const int far = r_abs(x) >= 0.98f;
+    const float u = far ? r_size_at_most(r_abs(x), 4) - 1 : x * x;
+    float p = far ? 0x1.68db14p-12f : 0x1.4771fep-14f;
     p = R_EITHER(far, u, p, -0x1.7cf512p-9f, -0x1.a3515ep-11f);
     p = R_EITHER(far, u, p, 0x1.de75fap-7f, 0x1.53f224p-8f);
     p = R_EITHER(far, u, p, -0x1.ebd5bcp-5f, -0x1.b7f71ap-6f);
     p = R_EITHER(far, u, p, -0x1.37618ap+0f, 0x1.ce2ce6p-4f);
     p = R_EITHER(far, u, p, -0x1.e7532ap+1f, -0x1.81273ep-2f);
-    p = R_EITHER(far, u, p, -0x1.558eaep+1f, 0x1.06eba8p-3f);
-    const float k = p + (R_ROUND + 126), f = p - (k - (R_ROUND + 126));
-    const float q = R_POLY_6(r_fma, f, 0x1.416b52p-12f, 0x1.5f082ep-9f, 0x1.3b2de0p-6f, 0x1.c6af7cp-4f, 0x1.ebfbdcp-2f, 0x1.62e430p+0f,
-                             2); /* 2^(f + 1) */
-    return __builtin_copysignf(far ? r_fma(-q, r_power(k), 1) : r_fma(p, a, a), x);
+    return R_EITHER(far, u, p, -0x1.558eaep+1f, 0x1.06eba8p-3f);
+}
+INLINE float r_erf_of(float x, float p)
+{
+    const float a = r_abs(x), k = p + (R_ROUND + 126), f = p - (k - (R_ROUND + 126)); /* q = 2^(f + 1) */
+    const float q = R_POLY_6(r_fma, f, 0x1.416b52p-12f, 0x1.5f082ep-9f, 0x1.3b2de0p-6f, 0x1.c6af7cp-4f, 0x1.ebfbdcp-2f, 0x1.62e430p+0f, 2);
+    return __builtin_copysignf(a >= 0.98f ? r_fma(-q, r_power(k), 1) : r_fma(p, a, a), x);
 }
 
 /* ==== In double ====
@@ -305,7 +308,10 @@ INLINE r_size r_size_most(r_size most, gr_real x) { return r_size_of(x) > most ?
 INLINE gr_real r_softplus(gr_real x) { return (x > 0 ? x : 0) + r_log1p(r_exp(-r_abs(x))); } /* log(1 + e^x) */
 INLINE gr_real r_floor(gr_real x) { return r_round(x) > x ? r_round(x) - 1 : r_round(x); }
 INLINE gr_real r_square(gr_real x) { return x * x; }
-INLINE gr_real r_normal_cdf(gr_real x) { return r_fma(r_erf(x * R(0.70710678118654752440)), R(0.5), R(0.5)); }
+INLINE gr_real r_erf(gr_real x) { return r_erf_of(x, r_erf_half(x)); }
+INLINE gr_real r_normal_cdf_half(gr_real x) { return r_erf_half(x * R(0.70710678118654752440)); }
+INLINE gr_real r_normal_cdf_of(gr_real x, gr_real half) { return r_fma(r_erf_of(x * R(0.70710678118654752440), half), R(0.5), R(0.5)); }
+INLINE gr_real r_normal_cdf(gr_real x) { return r_normal_cdf_of(x, r_normal_cdf_half(x)); }
 INLINE gr_real r_normal_pdf(gr_real x) { return R(0.39894228040143267794) * r_exp(x * x * R(-0.5)); }
 INLINE gr_real r_normal_pdf_near(gr_real x) { return R(0.39894228040143267794) * r_exp_near(x * x * R(-0.5)); }
 

@@ -23,7 +23,8 @@ INLINE gr_real mish_gate(gr_real x) { return r_tanh(r_softplus(x)); }
 #define UNARY_2(op, a, b, y, dx, ...) UNARY_KERNELS(op, const gr_real a = p[0]; const gr_real b = p[1], y, dx, 0, 0, 0, 0)
 #define UNARY_NEAR(op, y, dx, limit, y_near, dx_limit, dx_near, ...) UNARY_KERNELS(op, (void)p, y, dx, limit, y_near, dx_limit, dx_near)
 
-/* forward: in = { x }.  backward: out = the gradient of x, in = { dy, x, y }.  The second loops are for x beyond a limit, which are rare. */
+/* forward: in = { x }.  backward: out = the gradient of x, in = { dy, x, y }.  The second loops are for x beyond a limit, which are rare, or
+ * for the second half of a long formula. */
 #define UNARY_KERNELS(op, parameters, y_of_x, dx_of_xy, limit, y_near, dx_limit, dx_near) \
     KERNEL(void, op##_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p, int how UNUSED) \
     { \
@@ -31,14 +32,14 @@ INLINE gr_real mish_gate(gr_real x) { return r_tanh(r_softplus(x)); }
         r_size largest = 0; \
         parameters; \
         for (size_t i = 0; i < n; i++) { \
-            const gr_real x = in_x[i]; \
-            out[i] = (limit) > 0 ? (y_near) : (y_of_x); \
+            const gr_real x = in_x[i], half = 0; (void)half; \
+            out[i] = (limit) == 0 ? (y_of_x) : (y_near); \
             if ((limit) > 0) largest = r_size_most(largest, x); \
         } \
-        for (size_t i = 0; largest > r_size_of(limit) && i < n; i++) { \
-            const gr_real x = in_x[i]; \
+        for (size_t i = 0; ((limit) < 0 || largest > r_size_of(limit)) && i < n; i++) { \
+            const gr_real x = in_x[i], half = out[i]; \
             (void)x; \
-            out[i] = r_size_of(x) > r_size_of(limit) ? (y_of_x) : out[i]; \
+            out[i] = (limit) < 0 || r_size_of(x) > r_size_of(limit) ? (y_of_x) : half; \
         } \
     } \
     KERNEL(void, op##_backward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p, int how) \
