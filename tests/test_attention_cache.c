@@ -72,7 +72,11 @@ static void assert_step(writer *w, size_t T, const int *lengths)
     assert_ok(w->t);
     for (size_t b = 0; b < B; b++) {
         const size_t n = lengths ? (size_t)lengths[b] : T;
+#ifdef GR_OPENBLAS          /* it promises no bits */
+        assert_close(y->data + b * T * SIZE, w->want + (b * ALL + w->at[b]) * SIZE, n * SIZE, 1e-4);
+#else
         assert_same_bits(y->data + b * T * SIZE, w->want + (b * ALL + w->at[b]) * SIZE, n * SIZE);
+#endif
         w->at[b] += n;
         assert_int_equal(w->cache->count.data[b], w->at[b]);
     }

