@@ -145,6 +145,22 @@ TEST(a_line_that_is_no_record_is_refused_with_its_place)
     unlink(path);
 }
 
+TEST(a_name_that_could_not_be_found_is_refused)
+{
+    const char *const path = path_in_folder();
+    for (int length = 255; length <= 256; length++) {
+        char text[400];
+        gr_tape *t = gr_tape_new(1, NULL);
+        snprintf(text, sizeof text, "{\"figure\": \"a\", \"name\": \"%0*d\", \"shape\": [1], \"values\": [3]}\n", length, 7);
+        write_text(path, text);
+        const plot_runs r = plot_runs_open(t, path);
+        if (length == 255) assert_true(plot_runs_value(&r, "a", "%0255d", 7) == 3);
+        else assert_non_null(strstr(gr_message(t), ": line 1, column 283: expected a name of at most 255 bytes; delete the file "));
+        gr_tape_free(t);
+    }
+    unlink(path);
+}
+
 TEST(a_missing_file_is_empty_and_an_impossible_path_is_an_error)
 {
     const double one = 1;
@@ -224,6 +240,7 @@ int main(void)
         cmocka_unit_test(values_that_are_not_finite_become_nan_and_texts_are_kept),
         cmocka_unit_test(dropped_and_unfinished_figures_are_not_written),
         cmocka_unit_test(a_line_that_is_no_record_is_refused_with_its_place),
+        cmocka_unit_test(a_name_that_could_not_be_found_is_refused),
         cmocka_unit_test(a_missing_file_is_empty_and_an_impossible_path_is_an_error),
         cmocka_unit_test(a_figure_whose_arrays_changed_is_not_whole),
         cmocka_unit_test(any_allocation_may_fail),

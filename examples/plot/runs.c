@@ -142,6 +142,10 @@ static void read_values(reader *in, plot_record *record)
 static void read_record(reader *in, plot_runs *r, const char *figure)
 {
     plot_record record = { .figure = figure, .name = need_text(in), .n = 1 };
+    if (record.name && strlen(record.name) >= LONGEST) {
+        expected(in, "a name of at most 255 bytes");
+        return;
+    }
     need(in, ","), need_key(in, "\"shape\""), need(in, "[");
     for (bool more = !gr_failed(in->t) && !is(in, "]"); more; more = need(in, ",")) {
         const double size = need_number(in);
