@@ -99,8 +99,7 @@ gr_recurrent *gr_recurrent_new(gr_tape *t, gr_module *parent, const char *name, 
     const layer_kind *const kind = &layer_kinds[which];
     gr_recurrent_config c = config ? *config : (gr_recurrent_config){ 0 };
     if (!c.layers) c.layers = 1;
-    const size_t directions = c.bidirectional ? 2 : 1;
-    const size_t room = gr__stream_room(parent, name, "dropout");
+    const size_t directions = c.bidirectional ? 2 : 1, room = gr__stream_room(parent, name, "dropout");
     size_t count, bytes;
     if (!gr_size_mul(c.layers, directions, &count) || !gr_size_mul(count, sizeof(gr_recurrent_weights), &bytes) ||
         !gr_size_add(bytes, sizeof(gr_recurrent) + 2 * room, &bytes))

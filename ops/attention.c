@@ -163,15 +163,13 @@ static void attention_chunk(void *argument, size_t chunk, int thread)
     const bool finite = !h.masked || attention_finite[isa](v, h.keys, s->e, s->v_row);
     for (size_t i = 0; i < s->Tq; i += ATTENTION_ROWS) {
         const attention_block k = attention_block_of(a, &h, chunk, i, thread);
-        const gr_real *mask = s->mask ? s->mask + h.b * s->mask_sample + i * s->mask_row : NULL, *weight = k.p;
+        const gr_real *mask = s->mask ? s->mask + h.b * s->mask_sample + i * s->mask_row : NULL, *const weight = s->drops ? k.scratch : k.p;
         gr_real *y = a->y + h.y + i * s->y_row;
         attention_product(a, thread, true, k.rows, k.n, s->d, (gr_mat){ a->q + h.q + i * s->q_row, s->q_row, 1 },
                           (gr_mat){ a->k + h.k, 1, s->k_row }, k.p, k.columns, false);
         attention_softmax[isa](k.p, mask, k.rows, k.n, h.start + i, k.columns, s->mask_row, s->causal, s->scale);
-        for (size_t r = 0; r < k.rows && s->drops; r++) {
+        for (size_t r = 0; r < k.rows && s->drops; r++)
             attention_drop[isa](k.p + r * k.columns, k.scratch + r * k.columns, &s->dropout, (chunk * s->Tq + i + r) * s->Tk, k.n);
-            weight = k.scratch;
-        }
         attention_product(a, thread, finite, k.rows, s->e, k.n, (gr_mat){ weight, k.columns, 1 }, (gr_mat){ v, s->v_row, 1 }, y, s->y_row, false);
     }
 }

@@ -189,18 +189,21 @@ static conv_run conv_run_of(gr_tape *t, const gr__conv_plan *p, conv_kind kind, 
     r.weight = scratch, r.scratch = scratch + w->shared;
     conv_at *k = r.k = (conv_at *)(void *)(scratch + w->weight), *row = r.rows = k + w->K;
     r.terms = (conv_terms *)(void *)(row + w->tile[0] * w->tile[1] + O);
+    const conv_at next = w->turned ? (conv_at){ w->image.planes * lanes, p->kernel[1] * O, 0 } : (conv_at){ taps * (w->back ? p->C : 1), w->image.planes, 0 };
     for (size_t phase = 0; phase < w->phases[0] * w->phases[1]; phase++) {
         const conv_at *const first = k;
-        size_t in_row = 0;
-        for (size_t e = 0; e < taps * C; e++) {
-            const size_t b = e % p->kernel[1], c = e / p->kernel[1] % C, a = e / p->kernel[1] / C;
-            const size_t i = conv_tap(p, w->back, 0, phase / w->phases[1], a), j = conv_tap(p, w->back, 1, phase % w->phases[1], b);
-            if (i == SIZE_MAX || j == SIZE_MAX) continue;
-            const size_t shift = c * w->image.planes + conv_shift(&w->image, i, j), tap = c * taps * (w->back ? p->C : 1) + a * p->kernel[1] + b;
-            *k++ = w->turned ? (conv_at){ shift * lanes, e * O, i } : (conv_at){ tap, shift, i };
-            in_row += i == first->i;
+        size_t n = 0;
+        for (size_t a = 0; C && a < p->kernel[0]; a++) {
+            const size_t i = conv_tap(p, w->back, 0, phase / w->phases[1], a);
+            if (i == SIZE_MAX) continue;
+            for (size_t b = n = 0; b < p->kernel[1]; b++) {
+                const size_t j = conv_tap(p, w->back, 1, phase % w->phases[1], b), shift = conv_shift(&w->image, i, j), tap = a * p->kernel[1] + b;
+                if (j != SIZE_MAX) k[n++] = w->turned ? (conv_at){ shift * lanes, (a * C * p->kernel[1] + b) * O, i } : (conv_at){ tap, shift, i };
+            }
+            for (size_t e = n; e < C * n; e++) k[e] = (conv_at){ k[e - n].a + next.a, k[e - n].b + next.b, i }; /* the next channel */
+            k += C * n;
         }
-        r.terms[phase] = (conv_terms){ (size_t)(k - first), in_row };
+        r.terms[phase] = (conv_terms){ (size_t)(k - first), C * n };
     }
     for (size_t i = 0; w->turned && i < w->tile[0]; i++)
         for (size_t j = 0; j < w->tile[1]; j++)
@@ -325,25 +328,26 @@ static void point_group(void *argument, size_t i, int thread)
 /* Other sizes are no slower by the other product, with AVX2 and AVX-512; without them all are: there a load of a part of a vector is a loop. */
 static bool depth_fits(const gr__conv_plan *p, bool back, int isa)
 {
-    const size_t H = back ? p->H[0] : p->out[0], W = back ? p->H[1] : p->out[1];
     const bool plain = p->C * p->O * p->stride[0] * p->stride[1] * p->dilation[0] * p->dilation[1] == 1 && p->kernel[0] == 3 && p->kernel[1] == 3;
-    return plain && isa && sizeof(gr_real) == 4 && conv_times(W, conv_round(p->G)) / 12 >= p->G && 4 * DEPTH_ROWS * gr_chunks(H, DEPTH_ROWS) <= 5 * H;
+    return plain && isa && sizeof(gr_real) == 4 && p->H[0] > 1 && conv_times(back ? p->H[1] : p->out[1], conv_round(p->G)) / 7 >= p->G;
 }
 
 static void conv_direct_convolve(gr_tape *t, const gr__conv_plan *p, const gr__conv_pass *c)
 {
-    gr_task *const task = point_fits(p) ? point_group : depth_fits(p, c->back, gr_isa(t)) ? conv_depth[gr_isa(t)] : NULL;
-    if (task) {
-        const size_t P = p->out[0] * p->out[1];
-        for (size_t o = 0; task == point_group && c->bias && o < p->G * (c->back ? p->C : p->O); o++)
+    const size_t P = p->out[0] * p->out[1];
+    conv_call call = { t, p, c, gr_isa(t) };
+    if (point_fits(p)) {
+        for (size_t o = 0; c->bias && o < p->G * (c->back ? p->C : p->O); o++)
             for (size_t i = 0; i < P; i++) c->scratch[o * P + i] = c->bias[o];
-        gr_parallel(t, p->N * p->G, conv_work(p), task, &(conv_call){ t, p, c, gr_isa(t) });
-        return;
+        gr_parallel(t, p->N * p->G, conv_work(p), point_group, &call);
+    } else if (depth_fits(p, c->back, gr_isa(t))) {
+        gr__parallel_rows(t, p->N * p->G, DEPTH_IMAGES, conv_work(p), conv_depth[gr_isa(t)], &call);
+    } else {
+        conv_run r = conv_run_of(t, p, c->back ? CONV_BACK : CONV_FORWARD, c->scratch);
+        r.c = c;
+        if (r.w.turned) gr__strided_copy(t, conv_turned_weight(p, c->back), r.weight, c->weight);
+        gr_parallel(t, p->N * r.w.G * r.w.tiles[0] * r.w.tiles[1], conv_work(p), conv_direct_tile, &r);
     }
-    conv_run r = conv_run_of(t, p, c->back ? CONV_BACK : CONV_FORWARD, c->scratch);
-    r.c = c;
-    if (r.w.turned) gr__strided_copy(t, conv_turned_weight(p, c->back), r.weight, c->weight);
-    gr_parallel(t, p->N * r.w.G * r.w.tiles[0] * r.w.tiles[1], conv_work(p), conv_direct_tile, &r);
 }
 
 static void conv_direct_chunk(void *argument, size_t chunk, int thread)
@@ -356,7 +360,6 @@ static void conv_direct_chunk(void *argument, size_t chunk, int thread)
     const size_t all = per < 8 ? p->kernel[0] : 1; /* few rows would cost more than the padding that they leave out */
     const gr_range samples = gr_chunk(chunk, p->chunk, p->N);
     gr_real *const part = r->part + chunk * len;
-    memset(part, 0, len * sizeof *part);
     for (size_t i = 0; i < samples.count * tasks; i++) {
         const conv_spot b = conv_see(r, r->c->x, samples.first * tasks + i, thread);
         conv_turn[r->isa](b.rest, O, r->dy + b.y, size, b.n[0] * b.n[1], O);
@@ -364,7 +367,7 @@ static void conv_direct_chunk(void *argument, size_t chunk, int thread)
             conv_product g = { .A = b.planes, .B = b.rest, .C = part + b.g * w->K * O, .row = r->k + a * per, .k = r->rows, .M = all * per, .N = O,
                                .K = b.n[0] * b.n[1], .each = w->each, .run = 1 };
             if (all == 1) g = conv_cut(g, b.n[1], b.top + a * p->dilation[0], w->image.H[0]);
-            g.start = g.C;
+            if (i >= tasks || i % (tasks / w->G)) g.start = g.C; /* else the first of its group */
             conv_multiply[r->isa](&g);
         }
     }

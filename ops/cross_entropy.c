@@ -112,11 +112,8 @@ KERNEL(void, cross_entropy_backward, const cross_entropy_run *r, size_t group, s
             const gr_real mj = m.v[j], pj = p.v[j], qj = q.v[j];
             for (size_t c = 0; c < C; c++) dx[j * C + c] += cross_entropy_dx(x[j * C + c], mj, pj, qj, w[c]);
         }
-    for (size_t j = 0; j < n; j++) {
-        if (cross_entropy_ignores(s, i + j)) continue;
-        const size_t k = (size_t)s->target[i + j];
-        dx[inner > 1 ? k * inner + j : j * C + k] -= a.v[j];
-    }
+    for (size_t j = 0; j < n; j++)
+        if (!cross_entropy_ignores(s, i + j)) dx[inner > 1 ? (size_t)s->target[i + j] * inner + j : j * C + (size_t)s->target[i + j]] -= a.v[j];
 }
 
 KERNEL(gr_real, cross_entropy_sum, const gr_real *restrict loss, size_t n) { return SUM(i, n, loss[i]); }

@@ -48,8 +48,7 @@ INLINE void pool_forward_of(gr_real *restrict y, const gr_real *restrict x, cons
                 y[j] = max ? r_larger(r_larger(r_larger(a, b), c), d) : (a + b + c + d) / 4;
             }
         }
-        if (p->halves) continue;
-        POOL_EACH(h, w, p) *y++ = pool_value(x, W, h, w, max);
+        if (!p->halves) POOL_EACH(h, w, p) *y++ = pool_value(x, W, h, w, max);
     }
 }
 

@@ -135,11 +135,8 @@ ROWS_BACKWARD(var_backward)
     for (size_t r = 0; r < rows; r++, x += n, dx += n) {
         const gr_real m = LONG_SUM(i, n, x[i]) / count, mean = m + LONG_SUM(i, n, x[i] - m) / count;
         const gr_real factor = 2 * dy[r] / (count - p);
-        if (count > p && (!(r_abs(mean) < R(INFINITY)) || !(y[r] < R(INFINITY)))) {
-            gr__far_var_backward(dx, x, n, (double)factor);
-            continue;
-        }
-        for (size_t i = 0; i < n; i++) dx[i] += factor * (x[i] - mean);
+        if (count > p && (!(r_abs(mean) < R(INFINITY)) || !(y[r] < R(INFINITY)))) gr__far_var_backward(dx, x, n, (double)factor);
+        else for (size_t i = 0; i < n; i++) dx[i] += factor * (x[i] - mean);
     }
 }
 
