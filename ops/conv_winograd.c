@@ -86,15 +86,13 @@ INLINE void wino_tiles(const bool dy, gr_real *restrict V, const gr_real *restri
         UNROLL for (size_t b = 0; b < 4; b++) v_store(V + (4 * a + b) * step, d[b]);
     }
 }
-#define WINO_TILES(name, dy) \
-    static __attribute__((noinline)) void GR_NAME(name)(gr_real *V, const gr_real *planes, size_t plane, size_t width, size_t step) \
-    { \
-        wino_tiles(dy, V, planes, plane, width, step); \
-    }
+#define WINO_TILES(name, dy) static __attribute__((noinline)) void GR_NAME(name) \
+    (gr_real *V, const gr_real *planes, size_t plane, size_t width, size_t step) { wino_tiles(dy, V, planes, plane, width, step); }
 WINO_TILES(wino_v, false)
 WINO_TILES(wino_z, true)
 
-/* V[e][c][t], for t < n, from the planes of x; or Z[e][o][t] from those of dy. Rows are `row` apart, elements `step`. A vector may end behind n. */
+/* V[e][c][t], for t < n, from the planes of x; or Z[e][o][t] from those of dy. Rows are `row` apart, elements `step`. A vector may end behind n.
+ * scalar kernel wino_in: the arithmetic is in wino_v and wino_z. */
 KERNEL(void, wino_in, gr_real *restrict V, const gr_real *restrict planes, const gr__conv_image *p, bool dy, size_t n, size_t row, size_t step)
 {
     for (size_t c = 0; c < p->C; c++, planes += p->planes, V += row)
