@@ -87,8 +87,7 @@ void gr__arena_free(gr__arena *a)
         GR__UNPOISON(block_memory(b), b->bytes);
         gr_memory_free(&a->memory, b, b->bytes + HEAD);
     }
-    a->first = a->now = NULL;
-    a->used = a->total = 0;
+    a->first = a->now = NULL, a->used = a->total = 0;
 }
 
 /* ---- Memory of the step ---- */

@@ -15,8 +15,7 @@ gr_batches *gr_batches_new(gr_tape *t, size_t n, size_t size, const gr_batches_c
     const size_t bytes = sizeof(gr_batches) + n * sizeof(size_t) + size * sizeof(int);
     gr_batches *const b = gr_memory_new(gr_tape_allocator(t), bytes);
     if (!b) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: batches of %zu samples", n);
-    b->memory = *gr_tape_allocator(t), b->bytes = bytes, b->n = n, b->size = size;
-    b->per_epoch = (c.drop_last ? n : n + size - 1) / size;
+    b->memory = *gr_tape_allocator(t), b->bytes = bytes, b->n = n, b->size = size, b->per_epoch = (c.drop_last ? n : n + size - 1) / size;
     b->stream = gr_stream_new(gr_tape_seed(t), c.shuffle), b->shuffled = c.shuffle, b->epoch = UINT64_MAX;
     b->order = (size_t *)(b + 1), b->ids = (gr_ints){ .data = (int *)(b->order + n), .rank = 1 };
     return b;

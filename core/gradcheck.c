@@ -182,8 +182,7 @@ bool gr_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, co
     c.t = gr_tape_new(seed, &(gr_tape_config){ .threads = g.threads, .isa = g.isa, .allocator = g.allocator });
     c.random = gr_stream_new(seed, "gradcheck");
     if (!f || (n && !in)) gr_fail_as(c.t, GR_MISUSE, "", "the %s NULL", f ? "list of inputs is" : "function is");
-    c.leaves = gr_save_zeros(c.store, n * sizeof *c.leaves);
-    c.in = gr_save_zeros(c.store, n * sizeof *c.in);
+    c.leaves = gr_save_zeros(c.store, n * sizeof *c.leaves), c.in = gr_save_zeros(c.store, n * sizeof *c.in);
     gr_tape_set_training(c.t, !g.eval);
     const bool good = gr_failed(c.t) || gr_failed(c.store) ? report_error(&c) : run(&c, g.alone);
     gr_tape_free(c.t), gr_tape_free(c.store);

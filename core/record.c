@@ -59,7 +59,6 @@ gr_tensor *gr_record(gr_tape *t, const gr_op *op, const void *saved, size_t save
     if (gr_failed(t)) return NULL;
     for (size_t i = 0; i < outs; i++)
         if (out[i]) gr__owner(out[i])->flags |= GR__WANTS_GRAD;
-    n->prev = t->now.last;
-    t->now.last = n, t->now.nodes++;
+    n->prev = t->now.last, t->now.last = n, t->now.nodes++;
     return out[0];
 }

@@ -65,6 +65,7 @@ INLINE void v_zip(r_vec *low, r_vec *high, r_vec a, r_vec b)
 }
 
 /*  v_fma(a, b, c)           a * b + c, rounded once
+ *  v_larger(a, b)           the larger one; NaN if one is NaN
  *  v_load_mask(p, v_mask(first, n))  lanes first .. n-1 from p, and 0 in the others; first and n are at most R_WIDTH
  *  v_load_part(p, n)        lanes 0 .. n-1 from p, and 0 in the others; v_store_part(p, v, n) writes lanes 0 .. n-1; 1 <= n <= R_WIDTH
  *  v_turn(d, p, s, n)       d[r][l] = p[l * s + r] for r < n <= V_TURN and l < R_WIDTH: rows of a matrix that is stored by columns; n is V_TURN, unless
@@ -129,8 +130,16 @@ INLINE void v_turn(r_vec *d, const float *p, size_t s, size_t n UNUSED) { v_turn
 INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return _mm512_fmadd_ps(a, b, c); }
 typedef __mmask16 r_mask;
 INLINE r_mask v_mask(size_t first, size_t n) { return (r_mask)((0xffffu << first) & (0xffffu >> (16 - n))); }
+INLINE r_vec v_larger(r_vec a, r_vec b) { return _mm512_mask_mov_ps(_mm512_max_ps(b, a), _mm512_cmp_ps_mask(b, b, _CMP_UNORD_Q), b); }
 INLINE r_vec v_load_mask(const float *p, r_mask m) { return _mm512_maskz_loadu_ps(m, p); }
 INLINE void v_store_part(float *p, r_vec v, size_t n) { _mm512_mask_storeu_ps(p, v_mask(0, n), v); }
+INLINE r_vec v_load_two(const float *p, size_t s, size_t n) /* n lanes from column 0, and n from column 4 */
+{
+    const __mmask8 m = (__mmask8)(0xffu >> (8 - n));
+    const __m256 low = n < 8 ? _mm256_maskz_loadu_ps(m, p) : _mm256_loadu_ps(p);
+    const __m256 high = n < 8 ? _mm256_maskz_loadu_ps(m, p + 4 * s) : _mm256_loadu_ps(p + 4 * s);
+    return _mm512_castpd_ps(_mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(low)), _mm256_castps_pd(high), 1));
+}
 #else
 #define V_(name) _mm256_##name##_ps
 typedef __m256i r_mask;
@@ -140,6 +149,7 @@ INLINE r_mask v_mask(size_t first, size_t n)
     return _mm256_andnot_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32((int)first), lane), _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lane));
 }
 INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return _mm256_fmadd_ps(a, b, c); }
+INLINE r_vec v_larger(r_vec a, r_vec b) { return _mm256_blendv_ps(_mm256_max_ps(b, a), b, _mm256_cmp_ps(b, b, _CMP_UNORD_Q)); }
 INLINE r_vec v_load_mask(const float *p, r_mask m) { return _mm256_maskload_ps(p, m); }
 INLINE void v_store_part(float *p, r_vec v, size_t n)
 {
@@ -149,16 +159,6 @@ INLINE void v_store_part(float *p, r_vec v, size_t n)
     if (n & 2) _mm_storel_pi((__m64 *)(void *)p, rest), p += 2, rest = _mm_movehl_ps(rest, rest);
     if (n & 1) _mm_store_ss(p, rest);
 }
-#endif
-#if GR_VECTOR_BYTES == 64
-INLINE r_vec v_load_two(const float *p, size_t s, size_t n) /* n lanes from column 0, and n from column 4 */
-{
-    const __mmask8 m = (__mmask8)(0xffu >> (8 - n));
-    const __m256 low = n < 8 ? _mm256_maskz_loadu_ps(m, p) : _mm256_loadu_ps(p);
-    const __m256 high = n < 8 ? _mm256_maskz_loadu_ps(m, p + 4 * s) : _mm256_loadu_ps(p + 4 * s);
-    return _mm512_castpd_ps(_mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(low)), _mm256_castps_pd(high), 1));
-}
-#else
 INLINE r_vec v_load_two(const float *p, size_t s, size_t n UNUSED) /* four lanes from column 0, and four from column 4 */
 {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * s), 1);
@@ -188,6 +188,11 @@ INLINE void v_turn(r_vec *d, const float *p, size_t s, size_t n) { v_turn_fours(
 #if defined GR_REAL_DOUBLE || GR_VECTOR_BYTES == 16
 typedef size_t r_mask; /* both numbers: 256 first + n */
 INLINE r_mask v_mask(size_t first, size_t n) { return 256 * first + n; }
+INLINE r_vec v_larger(r_vec a, r_vec b)
+{
+    const r_lane_numbers is = (b > a) | (b != b);
+    return (r_vec)(((r_lane_numbers)b & is) | ((r_lane_numbers)a & ~is));
+}
 INLINE r_vec v_load_mask(const gr_real *p, r_mask m)
 {
     r_vec v = { 0 };

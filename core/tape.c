@@ -24,8 +24,7 @@ gr_tape *gr_tape_new_checked(uint64_t seed, const gr_tape_config *config, size_t
     const gr_allocator memory = c.allocator ? *c.allocator : gr_default_allocator();
     gr_tape *t = gr_memory_new(&memory, sizeof *t);
     if (!t) return NULL;
-    t->memory = memory;
-    t->budget.most = c.max_bytes;
+    t->memory = memory, t->budget.most = c.max_bytes;
     for (int i = 0; i < GR__LEVELS; i++) t->arena[i] = (gr__arena){ .memory = memory, .budget = &t->budget };
     t->resting = t->arena[0];
     t->seed = seed, t->recording = t->training = true;

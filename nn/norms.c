@@ -127,8 +127,7 @@ static gr_norm *norms_make(gr_tape *t, gr_module *parent, const char *name, gr_n
     if (affine && !c.no_bias && gr__norm_has_mean(n)) n->bias = gr_param(t, m, "bias", shape, gr_init_constant(0));
     if (n->weight) m->multiply_adds = n->weight->len;
     if (kind == GR_NORM_BATCH && !c.no_running) {
-        n->running_mean = gr_buffer(t, m, "running_mean", shape, 0);
-        n->running_var = gr_buffer(t, m, "running_var", shape, 1);
+        n->running_mean = gr_buffer(t, m, "running_mean", shape, 0), n->running_var = gr_buffer(t, m, "running_var", shape, 1);
         n->batches = gr_counter(t, m, "num_batches_tracked");
     }
     return gr_module_ready(t, m) ? n : NULL;

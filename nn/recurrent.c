@@ -46,8 +46,7 @@ static gr_lstm_bn recurrent_bn(recurrent_maker *m, const char *stem, size_t size
     const gr_shape shape = GR_SHAPE(size), steps = GR_SHAPE(m->l->config.bn_steps, size);
     bn.weight = gr_param(m->t, module, "weight", shape, gr_init_constant(0.1));
     if (shift) bn.bias = gr_param(m->t, module, "bias", shape, gr_init_constant(0));
-    bn.running_mean = gr_buffer(m->t, module, "running_mean", steps, 0);
-    bn.running_var = gr_buffer(m->t, module, "running_var", steps, 1);
+    bn.running_mean = gr_buffer(m->t, module, "running_mean", steps, 0), bn.running_var = gr_buffer(m->t, module, "running_var", steps, 1);
     return bn;
 }
 
@@ -60,10 +59,8 @@ static gr_recurrent_weights recurrent_weights(recurrent_maker *m, size_t input)
     w.w_hh = recurrent_param(m, "weight_hh", GR_SHAPE(G, H));
     if (!c->no_bias) w.b_ih = recurrent_param(m, c->norm ? "bias" : "bias_ih", GR_SHAPE(G));
     if (!c->no_bias && !c->norm) w.b_hh = recurrent_param(m, "bias_hh", GR_SHAPE(G));
-    w.ln_ih = recurrent_ln(m, "ln_ih", GR_LSTM_LN_X, G);
-    w.ln_hh = recurrent_ln(m, "ln_hh", GR_LSTM_LN_H, G);
-    w.ln_sum = recurrent_ln(m, "ln_sum", GR_LSTM_LN_SUM, G);
-    w.ln_c = recurrent_ln(m, "ln_c", GR_LSTM_LN_C, H);
+    w.ln_ih = recurrent_ln(m, "ln_ih", GR_LSTM_LN_X, G), w.ln_hh = recurrent_ln(m, "ln_hh", GR_LSTM_LN_H, G);
+    w.ln_sum = recurrent_ln(m, "ln_sum", GR_LSTM_LN_SUM, G), w.ln_c = recurrent_ln(m, "ln_c", GR_LSTM_LN_C, H);
     w.bn_ih = recurrent_bn(m, "bn_ih", G, false), w.bn_hh = recurrent_bn(m, "bn_hh", G, false), w.bn_c = recurrent_bn(m, "bn_c", H, true);
     for (size_t j = H; w.b_ih && m->l->kind == GR_LSTM && j < 2 * H; j++) w.b_ih->data[j] += (gr_real)c->forget_bias;
     return w;

@@ -267,8 +267,7 @@ typedef struct {
 static norm_call norm_call_of(gr_tape *t, const gr__norm_groups *s, const gr_real *x)
 {
     norm_call c = { .s = s, .x = x, .isa = gr_isa(t) };
-    c.blocks = s->I == 1 ? gr_chunks(s->K, NORM_COLUMNS) : s->K;
-    c.units = s->P * c.blocks;
+    c.blocks = s->I == 1 ? gr_chunks(s->K, NORM_COLUMNS) : s->K, c.units = s->P * c.blocks;
     const size_t values = s->R * s->I * (s->I == 1 ? NORM_COLUMNS : 1);
     c.per_chunk = values && values < NORM_VALUES ? gr_chunks(NORM_VALUES, values) : 1;
     return c;

@@ -37,13 +37,22 @@ INLINE gr_real pool_value(const gr_real *x, size_t W, const pool_window *h, cons
             for (size_t j = w->start; j < w->end; j++) v = max ? r_larger(v, x[i * W + j]) : v + x[i * W + j];
     return max ? v : v / (gr_real)(h->count * w->count);
 }
+/* y of n windows of 2 by 2, side by side; at most a vector */
+INLINE r_vec pool_quarters(const gr_real *x, size_t W, size_t n, bool max)
+{
+    r_vec v[4];
+    UNROLL for (size_t i = 0; i < 2; i++) v_load_split(v + 2 * i, v + 2 * i + 1, x + i * W, 2 * n);
+    return max ? v_larger(v_larger(v_larger(v[0], v[1]), v[2]), v[3]) : (v[0] + v[1] + v[2] + v[3]) / 4;
+}
 INLINE void pool_forward_of(gr_real *restrict y, const gr_real *restrict x, const pool_plan *p, size_t planes, bool max)
 {
     const size_t W = p->H[1], n = p->out[1];
+    const bool part = GR_VECTOR_BYTES > 16 && sizeof *x == 4 && n < R_WIDTH; /* else the compiler's loop is as fast */
     for (; planes--; x += p->H[0] * W) {
         for (size_t i = 0; p->halves && i < p->out[0]; i++, y += n) {
             const gr_real *const row = x + 2 * i * W, *const below = row + W;
-            for (size_t j = 0; j < n; j++) {
+            if (part) v_store_part(y, pool_quarters(row, W, n, max), n);
+            else for (size_t j = 0; j < n; j++) {
                 const gr_real a = row[2 * j], b = row[2 * j + 1], c = below[2 * j], d = below[2 * j + 1];
                 y[j] = max ? r_larger(r_larger(r_larger(a, b), c), d) : (a + b + c + d) / 4;
             }
@@ -52,32 +61,30 @@ INLINE void pool_forward_of(gr_real *restrict y, const gr_real *restrict x, cons
     }
 }
 
-/* Whether x is the maximum m, which is NaN where any x is. */
-#define POOL_IS(x, m) (((x) == (m)) | ((x) != (x)))
-
-/* n windows of 2 by 2, of which at most a vector is looked at: the first value of each that is the maximum gets dy. */
-INLINE void pool_max_quarters(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, const gr_real *restrict x, size_t W, size_t n)
+/* n windows of 2 by 2, of which at most a vector is looked at: the first value of each that has the bits of the maximum gets dy. */
+INLINE void pool_max_quarters(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, const gr_real *restrict x, size_t W, size_t n,
+                              bool add)
 {
     const r_vec m = v_load_most(y, n), g = v_load_most(dy, n);
     r_vec v[4];
     r_lane_numbers open = ~(r_lane_numbers){ 0 }; /* all ones in the windows whose maximum was not met yet */
     UNROLL for (size_t i = 0; i < 2; i++) v_load_split(v + 2 * i, v + 2 * i + 1, x + i * W, 2 * n);
     UNROLL for (int k = 0; k < 4; k++) {
-        const r_lane_numbers is = k < 3 ? open & POOL_IS(v[k], m) : open;
+        const r_lane_numbers is = k < 3 ? open & ((r_lane_numbers)v[k] == (r_lane_numbers)m) : open;
         v[k] = (r_vec)((r_lane_numbers)g & is), open &= ~is;
     }
-    UNROLL for (size_t i = 0; i < 2; i++) v_store_zip(dx + i * W, v[2 * i], v[2 * i + 1], 2 * n, true);
+    UNROLL for (size_t i = 0; i < 2; i++) v_store_zip(dx + i * W, v[2 * i], v[2 * i + 1], 2 * n, add);
 }
 
 INLINE void pool_max_backward(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, const gr_real *restrict x,
-                              const pool_plan *p, size_t planes)
+                              const pool_plan *p, size_t planes, bool add)
 {
     const size_t W = p->H[1], n = p->out[1];
     for (; planes--; x += p->H[0] * W, dx += p->H[0] * W) {
         if (p->halves) {
             for (size_t i = 0; i < p->out[0]; i++, y += n, dy += n)
                 for (size_t j = 0; j < n; j += R_WIDTH)
-                    pool_max_quarters(dx + 2 * (i * W + j), dy + j, y + j, x + 2 * (i * W + j), W, n - j);
+                    pool_max_quarters(dx + 2 * (i * W + j), dy + j, y + j, x + 2 * (i * W + j), W, n - j, add);
             continue;
         }
         POOL_EACH(h, w, p) {
@@ -85,7 +92,7 @@ INLINE void pool_max_backward(gr_real *restrict dx, const gr_real *restrict dy, 
             bool found = false;
             for (size_t i = h->start; i < h->end && !found; i++)
                 for (size_t j = w->start; j < w->end && !found; j++)
-                    if ((found = POOL_IS(x[i * W + j], m))) dx[i * W + j] += g;
+                    if ((found = x[i * W + j] == m || x[i * W + j] != x[i * W + j])) dx[i * W + j] += g; /* m is NaN where any x is */
         }
     }
 }
@@ -157,10 +164,10 @@ KERNEL(void, pool_forward, gr_real *restrict y, const gr_real *restrict x, const
 }
 
 KERNEL(void, pool_backward, gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, const gr_real *restrict x,
-       const pool_plan *p, size_t planes)
+       const pool_plan *p, size_t planes, bool add)
 {
     if (p->kind == POOL_LINEAR) pool_linear_backward(dx, dy, p, planes);
-    else if (p->kind == POOL_MAX) pool_max_backward(dx, dy, y, x, p, planes);
+    else if (p->kind == POOL_MAX) pool_max_backward(dx, dy, y, x, p, planes, add);
     else pool_avg_backward(dx, dy, p, planes);
 }
 
@@ -172,6 +179,7 @@ typedef struct {
     const gr_real *x, *dy;
     gr_real *y, *dx; /* dx NULL: forward */
     int isa;
+    bool fresh; /* dx is not cleared yet */
 } pool_run;
 
 static void pool_chunk(void *argument, gr_range planes)
@@ -179,7 +187,9 @@ static void pool_chunk(void *argument, gr_range planes)
     const pool_run *r = argument;
     const pool_plan *p = r->p;
     const size_t in = planes.first * p->H[0] * p->H[1], out = planes.first * p->out[0] * p->out[1];
-    if (r->dx) pool_backward[r->isa](r->dx + in, r->dy + out, r->y + out, r->x + in, p, planes.count);
+    const bool whole = r->fresh && p->kind == POOL_MAX && p->halves && p->H[0] == 2 * p->out[0] && p->H[1] == 2 * p->out[1];
+    if (r->fresh && !whole) memset(r->dx + in, 0, planes.count * p->H[0] * p->H[1] * sizeof *r->dx);
+    if (r->dx) pool_backward[r->isa](r->dx + in, r->dy + out, r->y + out, r->x + in, p, planes.count, !whole);
     else pool_forward[r->isa](r->y + out, r->x + in, p, planes.count);
 }
 
@@ -191,8 +201,9 @@ static void pool_all(gr_tape *t, pool_run r)
 
 static void pool_node(gr_tape *t, const gr_node *n)
 {
-    gr_real *dx = gr_grad(t, n->in[0]);
-    if (dx) pool_all(t, (pool_run){ n->saved, n->in[0]->data, gr_grad(t, n->out[0]), n->out[0]->data, dx, gr_isa(t) });
+    pool_run r = { .p = n->saved, .x = n->in[0]->data, .dy = gr_grad(t, n->out[0]), .y = n->out[0]->data, .isa = gr_isa(t) };
+    r.dx = gr__grad_to_fill(t, n->in[0], &r.fresh);
+    if (r.dx) pool_all(t, r);
 }
 
 /* ---- The public functions ---- */
@@ -274,8 +285,7 @@ static gr_tensor *pool_adapt(gr_tape *t, const gr_op *op, int kind, int dims, gr
         pool_window *w = pool_windows(t, op, &p, k, n);
         if (!w) return NULL;
         for (size_t i = 0; p.planes && i < n; i++) {
-            w[i].start = i * H / n, w[i].end = ((i + 1) * H + n - 1) / n;
-            w[i].count = w[i].end - w[i].start;
+            w[i].start = i * H / n, w[i].end = ((i + 1) * H + n - 1) / n, w[i].count = w[i].end - w[i].start;
         }
     }
     return pool(t, op, x, dims, &p);

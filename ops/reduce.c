@@ -177,17 +177,14 @@ static bool reduce_plan_of(gr_tape *t, const gr_op *op, const gr_tensor *x, gr_a
     *r = (reduce_plan){ .ones.rank = x->rank };
     if (!gr__axes_marked(t, op, x, axes, dropped)) return false;
     for (int k = 0; k < x->rank; k++) {
-        kept[k] = !dropped[k];
-        r->ones.dim[k] = kept[k] ? x->dim[k] : 1;
+        kept[k] = !dropped[k], r->ones.dim[k] = kept[k] ? x->dim[k] : 1;
         if (kept[k] || keepdim) r->shape.dim[r->shape.rank++] = r->ones.dim[k];
         if (kept[k]) order[at++] = k;
     }
     for (int k = 0; k < x->rank; k++)
         if (dropped[k]) order[at++] = k;
-    r->runs = gr__runs_of(gr_shape_of(x), kept);
-    r->rows = gr__runs_count(&r->runs, true), r->n = gr__runs_count(&r->runs, false);
-    r->in_rows = r->runs.n < 2 || (r->runs.n == 2 && r->runs.kept[0]);
-    r->to_rows = gr__layout_of(gr_shape_of(x), order);
+    r->runs = gr__runs_of(gr_shape_of(x), kept), r->rows = gr__runs_count(&r->runs, true), r->n = gr__runs_count(&r->runs, false);
+    r->in_rows = r->runs.n < 2 || (r->runs.n == 2 && r->runs.kept[0]), r->to_rows = gr__layout_of(gr_shape_of(x), order);
     return true;
 }
 

@@ -178,8 +178,7 @@ static sequence_scratch_plan sequence_plan(const gr__sequence *s)
     const bool two = gr__sequence_has(s, SEQ_NORM_X) || gr__sequence_has(s, SEQ_NORM_H) || s->kind->apart;
     sequence_scratch_plan p = { .steps = steps < s->T ? steps : s->T, .w_hh = gr__gemm_packed_len(I, G) };
     p.block = p.steps * B * G, p.apart = two ? 2 * p.block : 0, p.ring = p.w_hh + gr__gemm_packed_len(H, G), p.dh = p.ring + 2 * p.block + p.apart;
-    p.dc = p.dh + B * H, p.partials = p.dc + B * H;
-    p.total = p.partials + s->shards * gr__sequence_partial(s, SEQ_W_IH);
+    p.dc = p.dh + B * H, p.partials = p.dc + B * H, p.total = p.partials + s->shards * gr__sequence_partial(s, SEQ_W_IH);
     return p;
 }
 

@@ -109,8 +109,7 @@ bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, 
     if (!gr__norm_check_eps(t, op, o->eps) || !gr__norm_check_momentum(t, op, o->momentum)) return false;
     for (int n = 0; s->norm == GR_LSTM_BN && n < SEQ_NORMS; n++)
         s->in[SEQ_LN_IH + 2 * n] = s->bn[n].weight, s->in[SEQ_LN_IH_SHIFT + 2 * n] = s->bn[n].bias;
-    s->momentum = gr__setting(o->momentum, 0.1);
-    s->lengths = o->lengths ? o->lengths->data : NULL;
+    s->momentum = gr__setting(o->momentum, 0.1), s->lengths = o->lengths ? o->lengths->data : NULL;
     s->of_time = o->batch_first ? 1 : s->B, s->of_row = o->batch_first ? s->T : 1;
     s->shards = s->norm == GR_LSTM_BN ? 1 : gr_chunks(s->B, 8) < 8 ? gr_chunks(s->B, 8) : 8;
     s->groups = kind->apart ? 2 : s->norm & GR_LSTM_LN_PER_GATE ? 4 : 1;

@@ -83,8 +83,7 @@ static const gr_op split_op = { .name = "split", .backward = shape_node };
 static gr_tensor *part(gr_tape *t, const gr_op *op, gr_tensor *x, int axis, size_t start, size_t count, size_t step, bool drop_axis)
 {
     shape_saved s = map_of(x, own_order);
-    s.map.dim[axis] = count;
-    s.first = start * (size_t)s.map.x[axis];
+    s.map.dim[axis] = count, s.first = start * (size_t)s.map.x[axis];
     if (count > 1) s.map.x[axis] *= (ptrdiff_t)step;
     s.map.rank -= drop_axis;
     for (int k = axis; k < s.map.rank && drop_axis; k++) s.map.dim[k] = s.map.dim[k + 1], s.map.x[k] = s.map.x[k + 1];

@@ -151,9 +151,7 @@ static void strided_run(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x, 
     turn(&l, &y, &x);
     merge(&l);
     strided_call c = { .y = y, .x = x, .kind = kind, .isa = gr_isa(t) };
-    c.b = take(&l, l.y);
-    c.a = take(&l, l.x);
-    c.l = l;
+    c.b = take(&l, l.y), c.a = take(&l, l.x), c.l = l;
     const size_t outer = gr__sizes(l.dim, 0, l.rank), tiles = (c.b.x == 1 ? STRIDED_CHUNK : STRIDED_STRIP) / TILE / c.b.n;
     c.strip = TILE * (tiles > 1 ? tiles : c.a.n < 4 * TILE ? 1 : 2); /* a line of x is fetched together with its neighbour, hence two */
     if (c.strip > c.a.n) c.strip = c.a.n;

@@ -192,6 +192,7 @@ TEST(a_nan_reaches_its_own_windows_only)
 
 static const pool_case large[] = {
     BOTH(17, 5, 28, 28, { .kernel = 2 }),
+    BOTH(9, 3, 15, 14, { .kernel = 2 }), BOTH(3, 2, 14, 67, { .kernel = 2 }),
     BOTH(9, 3, 31, 45, { .kernel = 3, .stride = 2, .padding = 1 }),
     BOTH(3, 2, 0, 9001, { .kernel = 5, .stride = 3 }),
     BOTH(9, 16, 19, 21, { 0 }, .h = 1, .w = 1),

@@ -44,8 +44,7 @@ static gr_safetensors *read_all(gr__failure *e, const gr_allocator *memory, gr__
     const size_t length = header_length(e, file, first);
     gr_safetensors *const f = length < SIZE_MAX ? gr_memory_new(memory, sizeof *f) : NULL;
     if (f) {
-        f->memory = *memory;
-        f->file_bytes = file->bytes, f->text_bytes = length, f->data_bytes = file->bytes - sizeof first - length;
+        f->memory = *memory, f->file_bytes = file->bytes, f->text_bytes = length, f->data_bytes = file->bytes - sizeof first - length;
         f->file = memory->alloc(memory->context, f->file_bytes), f->text = gr_memory_new(memory, f->text_bytes);
     }
     if (!f || !f->file || !f->text) return gr__fail(e, GR_NO_MEMORY, "", "out of memory: reading '%s'", file->path), f;
