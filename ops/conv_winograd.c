@@ -31,7 +31,8 @@ INLINE void conv_fill_split(const size_t down, const size_t s, gr_real *restrict
         n[k] = conv_min(m->H[k] - skip[k], room - begin[k]);
     }
     const size_t W = m->H[1], left = begin[1], plane = m->plane;
-    const size_t even_at = left % 2 * plane + left / 2, odd_at = (left + 1) % 2 * plane + (left + 1) / 2;
+    const size_t even_at = left % 2 * plane + left / 2, odd_at = (left + 1) % 2 * plane + (left + 1) / 2, rest = n[1] % (2 * R_WIDTH);
+    const r_mask low = v_mask(0, conv_min(rest, R_WIDTH)), high = v_mask(0, rest - conv_min(rest, R_WIDTH)); /* of the last two vectors of a row */
     for (size_t c = 0; c < m->C; c++, planes += m->planes) {
         memset(planes, 0, m->planes * sizeof *planes);
         const gr_real *from = x + (c * m->H[0] + skip[0]) * W + skip[1];
@@ -41,7 +42,9 @@ INLINE void conv_fill_split(const size_t down, const size_t s, gr_real *restrict
             if (s == 2)
                 for (size_t j = 0; j < n[1]; j += 2 * R_WIDTH) {
                     r_vec even, odd;
-                    v_load_split(&even, &odd, from + j, n[1] - j);
+                    const bool last = n[1] - j < 2 * R_WIDTH;
+                    v_split(&even, &odd, last ? v_load_mask(from + j, low) : v_load(from + j),
+                            last ? v_load_mask(from + j + R_WIDTH, high) : v_load(from + j + R_WIDTH));
                     v_store(row + even_at + j / 2, even), v_store(row + odd_at + j / 2, odd);
                 }
             else
