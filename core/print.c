@@ -102,8 +102,7 @@ static bool graph_read(const gr_tape *t, graph *g)
     for (const gr_node *n = t->now.last; n; n = n->prev) g->outputs += n->outs, g->inputs += n->ins;
     g->made = gr_memory_new(&t->memory, graph_bytes(g));
     if (!g->made) return false;
-    g->used = g->made + g->outputs;
-    g->node = (gr_node **)(g->used + g->inputs);
+    g->used = g->made + g->outputs, g->node = (gr_node **)(g->used + g->inputs);
     size_t i = g->nodes, k = 0, u = 0;
     for (gr_node *n = t->now.last; n; n = n->prev) {
         g->node[--i] = n;
@@ -139,8 +138,7 @@ static void print_few(const char *before, const gr_real *x, size_t n, FILE *out)
     for (size_t i = 0; i < n; i++) {
         const double v = (double)x[i];
         if (n <= 2 * EDGE || i < EDGE) fprintf(out, i ? ", %g" : "%g", v);
-        least = isnan(least) || v < least ? v : least;
-        most = isnan(most) || v > most ? v : most;
+        least = isnan(least) || v < least ? v : least, most = isnan(most) || v > most ? v : most;
         sum += v;
     }
     if (n <= 2 * EDGE) fputs("]\n", out);

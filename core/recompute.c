@@ -53,9 +53,7 @@ static gr_tensor **segment_run(gr_tape *t, const segment *s, gr_tensor *const *i
         if (!x) continue;
         *x = *in[i];
         x->base = NULL, x->path = gr__owner(in[i])->path, x->home = NULL, x->tape = t, x->stamp = gr__stamp(t), x->used = NULL;
-        x->flags = gr__wants(in[i]) ? GR__WANTS_GRAD | GR__HAS_GRAD : 0;
-        x->grad = gr_grad(t, in[i]);
-        leaf[i] = x;
+        x->flags = gr__wants(in[i]) ? GR__WANTS_GRAD | GR__HAS_GRAD : 0, x->grad = gr_grad(t, in[i]), leaf[i] = x;
     }
     return !gr_failed(t) && segment_call(t, s, leaf, out) ? out : NULL;
 }

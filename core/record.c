@@ -55,8 +55,7 @@ gr_tensor *gr_record(gr_tape *t, const gr_op *op, const void *saved, size_t save
     if (t->watch & GR__ANOMALY && !gr__check_outputs(t, op, out, outs, in, ins)) return NULL;
     if (!recorded) return out[0];
     if (saved_bytes && (n->saved = gr_save(t, saved_bytes))) memcpy(n->saved, saved, saved_bytes);
-    if (of_modules && !gr__versions_note(t, n)) return NULL;
-    if (gr_failed(t)) return NULL;
+    if ((of_modules && !gr__versions_note(t, n)) || gr_failed(t)) return NULL;
     for (size_t i = 0; i < outs; i++)
         if (out[i]) gr__owner(out[i])->flags |= GR__WANTS_GRAD;
     n->prev = t->now.last, t->now.last = n, t->now.nodes++;

@@ -33,7 +33,7 @@ enum { R_WIDTH = GR_VECTOR_BYTES / sizeof(gr_real) };
 #elif defined __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
-#define UNROLL _Pragma("GCC unroll 16")
+#define UNROLL _Pragma("GCC unroll 32")
 #endif
 
 INLINE r_vec v_load(const gr_real *p) { r_vec v; memcpy(&v, p, sizeof v); return v; }

@@ -26,11 +26,9 @@ gr_tape *gr_tape_new_checked(uint64_t seed, const gr_tape_config *config, size_t
     if (!t) return NULL;
     t->memory = memory, t->budget.most = c.max_bytes;
     for (int i = 0; i < GR__LEVELS; i++) t->arena[i] = (gr__arena){ .memory = memory, .budget = &t->budget };
-    t->resting = t->arena[0];
-    t->seed = seed, t->recording = t->training = true;
+    t->resting = t->arena[0], t->seed = seed, t->recording = t->training = true;
     tape_start(t, &c);
-    t->work_bytes = (size_t)gr__pool_threads(t->pool) * GR__WORK_BYTES;
-    t->work = memory.alloc(memory.context, t->work_bytes);
+    t->work_bytes = (size_t)gr__pool_threads(t->pool) * GR__WORK_BYTES, t->work = memory.alloc(memory.context, t->work_bytes);
     if (t->work) return t;
     gr_tape_free(t);
     return NULL;

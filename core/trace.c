@@ -48,10 +48,8 @@ gr_cut gr__cut_of(gr_tape *t, gr_tensor *x)
     if (cut.kind == GR_CUT_UNUSED && t->traced_late) cut.kind = GR_CUT_UNKNOWN;
     if (cut.kind == GR_CUT_NONE) cut.op = cut.place = NULL;
     gr__owner(x)->flags &= ~TRACE_MARKS, gr__owner(t->now.loss)->flags &= ~TRACE_MARKS;
-    for (const gr__trace *e = t->now.first_trace; e; e = e->next) {
-        trace_mark(e->node->in, e->node->ins, TRACE_MARKS, 0);
-        trace_mark(e->node->out, e->node->outs, TRACE_MARKS, 0);
-    }
+    for (const gr__trace *e = t->now.first_trace; e; e = e->next)
+        trace_mark(e->node->in, e->node->ins, TRACE_MARKS, 0), trace_mark(e->node->out, e->node->outs, TRACE_MARKS, 0);
     return cut;
 }
 

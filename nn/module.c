@@ -62,8 +62,7 @@ static gr_module *module_alloc(gr_tape *t, gr_module *parent, const char *name, 
     gr_module *const m = fits ? gr_memory_new(memory, whole) : NULL;
     if (!m) return module_no_memory(t, parent, name);
     char *const path = (char *)m + bytes;
-    m->path = path, m->name = parent ? path_write(path, parent, name) : path;
-    m->end = &m->slots;
+    m->path = path, m->name = parent ? path_write(path, parent, name) : path, m->end = &m->slots;
     m->kind = kind, m->parent = parent, m->bytes = bytes, m->memory = *memory, m->seed = gr_tape_seed(t);
     return m;
 }
@@ -142,8 +141,7 @@ gr_slot *gr__slot_new(gr_tape *t, gr_module *m, const char *name, gr_slot_kind k
 {
     gr_slot *s = gr_memory_new(&m->memory, sizeof *s + path_bytes(m, name));
     if (!s) return module_no_memory(t, m, name);
-    s->path = (char *)(s + 1), s->name = path_write((char *)(s + 1), m, name);
-    s->kind = kind, s->owner = m;
+    s->path = (char *)(s + 1), s->name = path_write((char *)(s + 1), m, name), s->kind = kind, s->owner = m;
     *m->end = s, m->end = &s->next;
     return s;
 }

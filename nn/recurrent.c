@@ -55,8 +55,7 @@ static gr_recurrent_weights recurrent_weights(recurrent_maker *m, size_t input)
     const gr_recurrent_config *c = &m->l->config;
     const size_t H = m->l->hidden, G = layer_kinds[m->l->kind].of->gates * H;
     gr_recurrent_weights w = { .norm = c->norm };
-    w.w_ih = recurrent_param(m, "weight_ih", GR_SHAPE(G, input));
-    w.w_hh = recurrent_param(m, "weight_hh", GR_SHAPE(G, H));
+    w.w_ih = recurrent_param(m, "weight_ih", GR_SHAPE(G, input)), w.w_hh = recurrent_param(m, "weight_hh", GR_SHAPE(G, H));
     if (!c->no_bias) w.b_ih = recurrent_param(m, c->norm ? "bias" : "bias_ih", GR_SHAPE(G));
     if (!c->no_bias && !c->norm) w.b_hh = recurrent_param(m, "bias_hh", GR_SHAPE(G));
     w.ln_ih = recurrent_ln(m, "ln_ih", GR_LSTM_LN_X, G), w.ln_hh = recurrent_ln(m, "ln_hh", GR_LSTM_LN_H, G);

@@ -115,10 +115,8 @@ static size_t attention_columns(const attention_saved *s, size_t i, size_t rows)
 static size_t attention_at(const attention_saved *s, size_t i)
 {
     size_t at = 0;
-    for (size_t k = 0, rows; k < i; k += rows) {
-        rows = gr_chunk(k / ATTENTION_ROWS, ATTENTION_ROWS, s->Tq).count;
-        at += rows * attention_columns(s, k, rows);
-    }
+    for (size_t k = 0, rows; k < i; k += rows)
+        rows = gr_chunk(k / ATTENTION_ROWS, ATTENTION_ROWS, s->Tq).count, at += rows * attention_columns(s, k, rows);
     return at;
 }
 

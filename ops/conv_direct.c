@@ -1,6 +1,4 @@
-/* ops/conv_direct.c - convolution by its definition, for all shapes. All three passes are one product, whose factors lie where tables of offsets say:
- *
- *     C[r][n] = start[r][n] + sum over k of A[r, k] B[k][n]        C at row[r].b, A at row[r].a + k.a, B at k.b
+/* ops/conv_direct.c - convolution by its definition, for all shapes. All three passes are one product (ops/conv_product.h):
  *
  *     pass        r                                k                                A                B
  *     forward     positions of y                   kernel row, c, kernel column     planes of x      weight, turned: lanes run over o
@@ -12,63 +10,10 @@
  * The row of the kernel changes last in k. So the rows that see nothing but padding are at the ends of k, and are left out.
  * A kernel of 1 x 1 with stride 1 and without padding is a matrix product in place, forward and back: each output sees the values at its own place.
  * Back with a stride: the positions of x whose row and column have the same remainders by the stride see the same kernel positions: a phase. */
-#include "core/gemm_copy.h"
 #include "ops/conv_depthwise.h"
+#include "ops/conv_product.h"
 #include "ops/parts.h"
 #include "ops/strided.h"
-
-/* ---- The product ---- */
-
-/* Of a tile: a pointer to each of its rows must stay in a register, too, so that 8 are faster than 9; rows that are neighbours in A need one pointer. */
-enum { CONV_ROWS = 14, CONV_FAST_ROWS = 8 };
-
-typedef struct { size_t a, b, i; } conv_at; /* offsets in A, and in B or C; which row of what is read, or which bias */
-typedef struct {
-    const gr_real *A, *B, *bias, *start; /* sums begin with the bias of their row; or with start, lane by lane, which is C, or the same for all rows */
-    gr_real *C;
-    const conv_at *row, *k;
-    size_t M, N, K, run, last;           /* run: rows i run .. i run + run - 1 are neighbours in A; last: lanes of the last vector that are inside C */
-    bool each;                           /* A has lanes, too: A[r, k][n] */
-} conv_product;
-
-INLINE void conv_run_tile(const int vectors, const int rows, const bool each, const bool near, conv_product t)
-{
-    r_vec c[CONV_ROWS][GEMM_VECTORS], b[GEMM_VECTORS];
-    const gr_real *a[CONV_ROWS], *const B = t.B;
-    UNROLL for (int r = 0; r < rows; r++) {
-        a[r] = t.A + t.row[r].a;
-        UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_set(t.bias ? t.bias[t.row[r].i] : 0);
-    }
-    if (t.start)
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int v = 0; v < vectors; v++) {
-                const gr_real *const start = t.start + (t.start == t.C ? t.row[r].b : 0) + v * R_WIDTH;
-                c[r][v] = v < vectors - 1 ? v_load(start) : v_load_part(start, t.last);
-            }
-    for (const conv_at *k = t.k, *const end = k + t.K; k < end; k++) {
-        UNROLL for (int v = 0; v < vectors; v++) b[v] = v_load(B + k->b + v * R_WIDTH);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const gr_real *const at = (near ? a[0] + r : a[r]) + k->a;
-            UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_fma(each ? v_load(at + v * R_WIDTH) : v_set(*at), b[v], c[r][v]);
-        }
-    }
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) {
-            gr_real *const to = t.C + t.row[r].b + v * R_WIDTH;
-            if (v < vectors - 1) v_store(to, c[r][v]);
-            else v_store_part(to, c[r][v], t.last);
-        }
-}
-#define CONV_FUNCTION(v, r) \
-    static void GR_NAME(conv_tile_##v##_##r)(const conv_product *t) { conv_run_tile(v, r, false, false, *t); } \
-    static void GR_NAME(conv_each_##v##_##r)(const conv_product *t) { conv_run_tile(v, r, true, false, *t); } \
-    static void GR_NAME(conv_near_##v##_##r)(const conv_product *t) { conv_run_tile(v, r, false, true, *t); }
-/* The compiler drops the others. Tiles of neighbours have as many rows as they may. */
-#define CONV_FAR(r, f) ((r) <= CONV_FAST_ROWS ? GR_NAME(f) : NULL)
-#define CONV_ENTRY(v, r) \
-    [v][r] = { CONV_FAR(r, conv_tile_##v##_##r), CONV_FAR(r, conv_each_##v##_##r), (r) >= 4 ? GR_NAME(conv_near_##v##_##r) : NULL },
-GEMM_TILES(CONV_FUNCTION)
-static void (*const conv_tiles[GEMM_VECTORS + 1][CONV_ROWS + 1][3])(const conv_product *) = { GEMM_TILES(CONV_ENTRY) };
 
 /* scalar kernel conv_multiply: it cuts into tiles; the arithmetic is in conv_tile_1_1 and the others. */
 KERNEL(void, conv_multiply, const conv_product *g)
@@ -234,10 +179,8 @@ static conv_spot conv_see(const conv_run *r, const gr_real *x, size_t i, int thr
     const size_t at[2] = { number / w->tiles[1] * w->tile[0], number % w->tiles[1] * w->tile[1] };
     gr__conv_image m = w->image;
     conv_spot b = { .g = group % w->G, .y = (group * w->O * w->to[0] + at[0] * w->step[0]) * w->to[1] + at[1] * w->step[1] };
-    for (int k = 0; k < 2; k++) {
-        b.n[k] = conv_min(w->tile[k] * w->step[k], w->to[k] - at[k] * w->step[k]);
-        m.padding[k] -= (ptrdiff_t)(at[k] * w->unit[k]);
-    }
+    for (int k = 0; k < 2; k++)
+        b.n[k] = conv_min(w->tile[k] * w->step[k], w->to[k] - at[k] * w->step[k]), m.padding[k] -= (ptrdiff_t)(at[k] * w->unit[k]);
     x += group * m.C * m.H[0] * m.H[1];
     gr_real *const planes = r->scratch + (size_t)thread * w->len;
     b.top = (size_t)-m.padding[0], b.planes = w->in_place ? x + at[0] * w->unit[0] * m.width + at[1] * w->unit[1] : planes, b.rest = planes + w->planes;
@@ -293,6 +236,7 @@ static void conv_direct_tile(void *argument, size_t number, int thread)
             if (w->turned) {
                 g.A = b.planes, g.B = weight, g.row = r->rows + i * w->tile[1], g.M = rows * n[1], g.N = O, g.run = w->each || w->unit[1] > 1 ? 1 : n[1];
                 g.C = b.rest + (first[0] * w->line + first[1]) * O, g.start = add ? g.C : bias;
+                if (r->p->kernel[1] == 5 && r->p->stride[1] * r->p->dilation[1] == 1) g.five = w->back ? -1 : 1;
             } else {
                 g.A = weight, g.B = b.planes + i * w->image.width, g.row = r->rows, g.M = O, g.N = n[1];
                 g.C = spread ? b.rest : to, g.bias = bias, g.start = add ? g.C : NULL;

@@ -84,8 +84,7 @@ static gr__cell lstm_bn_step_of(const lstm_bn_job *f, size_t chunk)
     gr__cell p = gr__sequence_step(s, (gr_range){ 0, s->B }, f->k);
     p.units = lstm_bn_units(H, chunk), p.live = f->live, p.of_batch = s->of_batch;
     p.ln_x = lstm_bn_norm_at(f, SEQ_NORM_X, s->normed[SEQ_NORM_X] + at, 4 * j);
-    p.ln_h = lstm_bn_norm_at(f, SEQ_NORM_H, s->normed[SEQ_NORM_H] + at, 4 * j);
-    p.ln_c = lstm_bn_norm_at(f, SEQ_NORM_C, p.c, j);
+    p.ln_h = lstm_bn_norm_at(f, SEQ_NORM_H, s->normed[SEQ_NORM_H] + at, 4 * j), p.ln_c = lstm_bn_norm_at(f, SEQ_NORM_C, p.c, j);
     p.bias = s->weights + bias, p.ln_c.shift = s->weights + shift;
     p.gates += 4 * j, p.h_prev += j, p.c_prev += j, p.h += j, p.c += j, p.more += j;
     if (!f->sums) return p;

@@ -265,8 +265,7 @@ static gr_tensor *pool_slide(gr_tape *t, const gr_op *op, int kind, int dims, gr
         if (!w) return NULL;
         for (size_t i = 0; p.planes && i < p.out[k]; i++) {
             const size_t start = i * stride, end = start + kernel; /* in the padded x */
-            w[i].start = start > padding ? start - padding : 0;
-            w[i].end = end < p.H[k] + padding ? end - padding : p.H[k];
+            w[i].start = start > padding ? start - padding : 0, w[i].end = end < p.H[k] + padding ? end - padding : p.H[k];
             w[i].count = c->exclude_padding ? w[i].end - w[i].start : kernel;
         }
         p.halves = p.halves && kernel == 2 && stride == 2 && !padding;

@@ -52,8 +52,7 @@ gr_tensor *gr_permute(gr_tape *t, gr_tensor *x, gr_axes order)
 gr_tensor *gr_transpose(gr_tape *t, gr_tensor *x, int a, int b)
 {
     int order[GR_MAX_RANK];
-    if (!gr_ready(t, &transpose_op, x)) return NULL;
-    if ((a = gr_axis(t, &transpose_op, x, a)) < 0 || (b = gr_axis(t, &transpose_op, x, b)) < 0) return NULL;
+    if (!gr_ready(t, &transpose_op, x) || (a = gr_axis(t, &transpose_op, x, a)) < 0 || (b = gr_axis(t, &transpose_op, x, b)) < 0) return NULL;
     memcpy(order, own_order, sizeof order);
     order[a] = b, order[b] = a;
     return moved(t, &transpose_op, x, map_of(x, order));
@@ -155,10 +154,8 @@ static void join_node(gr_tape *t, const gr_node *n)
     const gr_real *dy = gr_grad(t, n->out[0]);
     join_part *const part = (join_part *)(void *)gr_scratch(t);
     bool apart = true; /* no gradient is a part of another one, which a later block would write over */
-    for (unsigned i = 0; i < n->ins && rows; i++) {
-        part[i].dx = gr__grad_to_fill(t, n->in[i], &part[i].fresh);
-        apart = apart && (part[i].fresh || !part[i].dx);
-    }
+    for (unsigned i = 0; i < n->ins && rows; i++)
+        part[i].dx = gr__grad_to_fill(t, n->in[i], &part[i].fresh), apart = apart && (part[i].fresh || !part[i].dx);
     for (size_t row = 0, m; row < rows; row += m) {
         m = apart ? join_rows(whole, rows - row) : rows;
         const gr_real *from = dy + row * whole;

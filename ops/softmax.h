@@ -113,8 +113,7 @@ static inline softmax_axis softmax_axis_of(const gr_tensor *x, int axis)
 {
     softmax_axis a = { .C = x->dim[axis], .inner = gr__sizes(x->dim, axis + 1, x->rank) };
     const size_t tiles = a.inner == 1 ? 1 : (a.inner + 15) / 16, values = a.C * (a.inner == 1 ? 1 : 16);
-    a.groups = x->len ? gr__sizes(x->dim, 0, axis) * tiles : 0;
-    a.chunk = values && values < 4096 ? 4096 / values : 1;
+    a.groups = x->len ? gr__sizes(x->dim, 0, axis) * tiles : 0, a.chunk = values && values < 4096 ? 4096 / values : 1;
     return a;
 }
 #endif

@@ -60,8 +60,7 @@ static bool optim_allocate(gr_optim *o, const void *settings)
     bool made = o->entry && o->chunk && o->step && o->power && !settings == !o->settings;
     for (int k = 0; k < GR_OPTIM_STATES; k++) {
         if (!o->rule->state[k]) continue;
-        o->state[k] = gr_memory_new(&o->memory, o->state_len * sizeof(gr_real));
-        made = made && o->state[k];
+        made = (o->state[k] = gr_memory_new(&o->memory, o->state_len * sizeof(gr_real))) && made;
     }
     if (made && settings) memcpy(o->settings, settings, o->settings_size);
     return made;

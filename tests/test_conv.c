@@ -79,6 +79,10 @@ static const conv_case large[] = {
     { 3, 16, 12, 11, 32, 5, 5, true, { .padding = 2 } },    { 3, 32, 13, 12, 48, 3, 3, true, { .stride = 2, .padding = 1 } },
     { 3, 20, 9, 18, 20, 5, 5, true, { .groups = 20, .padding = 2 } }, { 3, 6, 12, 19, 6, 3, 3, true, { .groups = 6, .stride = 2, .padding = 1 } },
     { 2, 64, 9, 10, 3, 3, 3, true, { .padding = 1 } },      { 2, 3, 31, 30, 16, 4, 4, true, { .stride = 4 } },
+    /* five columns, a vector of channels: forward; in groups, with 3 rows; not side by side, because of a stride or a dilation */
+    { 4, 3, 13, 14, 16, 5, 5, true, { .padding = 2 } },     { 3, 6, 12, 13, 32, 3, 5, true, { .groups = 2, .padding = 1, .padding_w = 2 } },
+    { 2, 16, 13, 24, 24, 5, 5, true, { .stride = 2, .padding = 2 } },
+    { 2, 16, 15, 14, 16, 3, 5, false, { .dilation = 1, .dilation_w = 2, .padding_w = 4 } },
     /* conv_depthwise.h: more images than a task has; more padding than the kernel has; one row of the result; x of one column */
     { 3, 32, 14, 14, 32, 3, 3, true, { .groups = 32, .padding = 1 } }, { 2, 32, 22, 33, 32, 3, 3, false, { .groups = 32, .padding_w = 2 } },
     { 2, 3, 14, 14, 3, 3, 3, true, { .groups = 3, .padding = 17 } },  { 1, 2, 9, 20, 2, 3, 3, true, { .groups = 2, .padding = 0, .padding_w = 16 } },
