@@ -5,8 +5,9 @@
  *
  * The lanes run over a row of the result, and x is read where it lies, row by row. A vector of x is loaded once for each b, and is added to the sums of
  * the three rows that see it: sum[a] is that of row i - a, and sum[2] is whole after it. Columns of padding are lanes of 0, and rows of padding are left
- * out. So each sum has the terms and the order of the other product, and the same bits. In part 1 each row is inside, and each sum is one of a row.
- * Back, the rows of dx and dy are numbered from the last to the first: then a counts up in dy, too. */
+ * out. So each sum has the terms and the order of the other product, and the same bits. Back, the rows of dx and dy are numbered from the last to the
+ * first: then a counts up in dy, too. Parts 0 and 2 are the ends of an image, where rows of x can be padding and sums those of no row; part 1, between
+ * them, asks neither. */
 #ifndef GR_CONV_DEPTHWISE_H
 #define GR_CONV_DEPTHWISE_H
 #include "core/simd.h"

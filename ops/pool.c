@@ -9,7 +9,7 @@
  * The windows of linear have one value, with the share 1, or two values, with the shares 1 - part and part.
  * A window has a start and an end inside x along each axis, and a count, which may include padding: n is the product of the counts. Windows of
  * 2 x 2 side by side have loops of their own, which add in the same order.
- * Saved: the windows. Backward looks for the maximum again: it is the first x that equals y. */
+ * Saved: the windows. Backward looks for the maximum again: it is the first x that equals y, and where several are NaN, one of them. */
 #include "core/simd.h"
 #include "ops/window.h"
 
