@@ -89,7 +89,7 @@ INLINE bool gemm_copies_a(gr_mat A, size_t M, size_t panels)
 INLINE void gemm_fetch(gr__fetch *fetch, size_t vectors, gemm_tile *t)
 {
     while (fetch->at && !fetch->bytes) fetch++;
-    const size_t row = gemm_round(vectors * GR_VECTOR_BYTES, 64), done = gemm_min(t->K * row, fetch->bytes);
+    const size_t row = gemm_round(vectors * GR_VECTOR_BYTES, 64), done = size_min(t->K * row, fetch->bytes);
     if (done) t->next = fetch->at, t->next_row = row;
     fetch->at += done, fetch->bytes -= done;
 }
@@ -116,7 +116,7 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
     }
     gemm_tile t = { .K = K, .a_row = A.row, .a_col = A.col, .start_row = g->start.row, .c_row = g->c_row, .add = g->add };
     for (size_t p = 0, j = 0; p < panels; p++) {
-        const size_t v = vectors / panels + (p < vectors % panels), width = v * R_WIDTH, n = gemm_min(width, N - j);
+        const size_t v = vectors / panels + (p < vectors % panels), width = v * R_WIDTH, n = size_min(width, N - j);
         const size_t tiles = (M + gemm_rows[v] - 1) / gemm_rows[v];
         gr_real *P = g->packed ? g->packed + j * K : work->panel;
         const bool in_place = tiles && !g->ready && B.col == 1 && n == width, shared = tiles > GEMM_FEW || (tiles > 1 && gemm_far(B.row));
@@ -133,7 +133,7 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
             t.next = 0, t.next_row = B.row * sizeof(gr_real);
             if (more && one && g->ready) t.next = (uintptr_t)(P + K * width), t.next_row = width * sizeof(gr_real);
             if (more && one && in_place) t.next = (uintptr_t)(B.data + j + width);
-            if (more && tiles > 1 && !in_place && !g->ready && N * B.col > 2 * GEMM_SLAB) gemm_fetch_columns(g, j + width, gemm_min(width, N - j - width), x, tiles);
+            if (more && tiles > 1 && !in_place && !g->ready && N * B.col > 2 * GEMM_SLAB) gemm_fetch_columns(g, j + width, size_min(width, N - j - width), x, tiles);
             if (g->fetch) gemm_fetch(g->fetch, v, &t);
             t.start = g->start.data ? g->start.data + i * g->start.row + j : NULL;
             t.C = g->C + i * g->c_row + j;
@@ -161,7 +161,7 @@ static void gemm_transposed(const gemm_job *g, gr_real *packed, bool ready, gemm
 static void gemm_narrow(const gemm_job *g, gemm_work *work)
 {
     for (size_t i = 0; i < g->M; i += GEMM_STRIP) {
-        gemm_job part = gemm_part_of(g, i, 0, 0, gemm_min(GEMM_STRIP, g->M - i), g->N, g->K, NULL);
+        gemm_job part = gemm_part_of(g, i, 0, 0, size_min(GEMM_STRIP, g->M - i), g->N, g->K, NULL);
         if (g->ready) part.B = (gr_mat){ g->packed, R_WIDTH, 1 };
         gemm_transposed(&part, NULL, false, work);
     }
@@ -180,7 +180,7 @@ static void gemm_wide(const gemm_job *g, gemm_work *work)
 {
     const size_t most = sizeof work->strip / sizeof(gr_real) / (gemm_round(g->M, GEMM_LINE) + GEMM_LINE), columns = gemm_part(g->N, most, 1);
     for (size_t j = 0; j < g->N; j += columns) {
-        const gemm_job part = gemm_part_of(g, 0, j, 0, g->M, gemm_min(columns, g->N - j), g->K, NULL);
+        const gemm_job part = gemm_part_of(g, 0, j, 0, g->M, size_min(columns, g->N - j), g->K, NULL);
         gemm_transposed(&part, work->slab, j > 0, work);
     }
 }
@@ -195,7 +195,7 @@ static void gemm_slab(const gemm_job *g, size_t step, gemm_work *work)
     do {
         size_t k = 0;
         do {
-            gemm_job s = gemm_part_of(g, i, 0, k, gemm_min(rows, M - i), N, gemm_min(step, K - k), packed ? packed + k * padded : NULL);
+            gemm_job s = gemm_part_of(g, i, 0, k, size_min(rows, M - i), N, size_min(step, K - k), packed ? packed + k * padded : NULL);
             s.ready = g->ready || i > 0;
             if (k) s.start = beside ? (gr_start){ work->block, c_row } : (gr_start){ s.C, s.c_row };
             if (beside && k + step < K) s.C = work->block, s.c_row = c_row, s.add = false;
@@ -217,10 +217,10 @@ INLINE size_t gemm_step_of(const gemm_job *g)
 static void gemm_columns(const gemm_job *g, gemm_work *work)
 {
     const size_t M = g->M, N = g->N, K = g->K, unit = GEMM_VECTORS * R_WIDTH;
-    const size_t columns = gemm_part(N, K ? gemm_min(GEMM_COLUMNS, GEMM_SLAB / K / unit * unit) : GEMM_COLUMNS, unit);
+    const size_t columns = gemm_part(N, K ? size_min(GEMM_COLUMNS, GEMM_SLAB / K / unit * unit) : GEMM_COLUMNS, unit);
     const size_t step = gemm_part(K, gemm_step_of(g), 8);
     for (size_t j = 0; j < N; j += columns) {
-        const gemm_job part = gemm_part_of(g, 0, j, 0, M, gemm_min(columns, N - j), K, g->packed ? g->packed + j * K : NULL);
+        const gemm_job part = gemm_part_of(g, 0, j, 0, M, size_min(columns, N - j), K, g->packed ? g->packed + j * K : NULL);
         gemm_slab(&part, step, work);
     }
 }
@@ -233,7 +233,7 @@ static void gemm_turned(const gemm_job *g)
     for (size_t n = 0; n < g->N; n += width)
         for (size_t b = 0, i = 0, rows; b < blocks; b++, i += rows) {
             rows = g->M / blocks + (b < g->M % blocks);
-            const gemm_job t = gemm_part_of(g, i, gemm_min(n, g->N - width), 0, rows, width, g->K, NULL); /* the last columns may be computed twice */
+            const gemm_job t = gemm_part_of(g, i, size_min(n, g->N - width), 0, rows, width, g->K, NULL); /* the last columns may be computed twice */
 #define GEMM_CASE(v, r) case 16 * (v) + (r): gemm_turned_tile(v, r, t.K, deep, t.A, t.B, t.start, t.C, t.c_row); break;
             switch (16 * vectors + rows) { GEMM_TURNED_TILES(GEMM_CASE) }
         }
@@ -262,7 +262,7 @@ static void gemm_product(const gemm_job *g, gemm_work *work)
         const size_t deep = gemm_part(K, GEMM_DEEP, 8);
         size_t k = 0;
         do {
-            gemm_job part = gemm_part_of(g, 0, 0, k, M, N, gemm_min(deep, K - k), g->packed ? g->packed + k * gemm_round(N, R_WIDTH) : NULL);
+            gemm_job part = gemm_part_of(g, 0, 0, k, M, N, size_min(deep, K - k), g->packed ? g->packed + k * gemm_round(N, R_WIDTH) : NULL);
             if (k) part.start.data = NULL, part.add = M > 0;
             gemm_columns(&part, work);
         } while ((k += deep) < K);
@@ -306,8 +306,8 @@ void gr__gemm_part(gr_tape *t, const gr__product *p, size_t part, size_t parts, 
     const size_t M = p->M, N = p->N, K = p->K, most = gemm_cut(p, parts), at = part * most;
     if (at >= M && at >= N) return;
     const gemm_job all = { M, N, K, p->A, p->B, NULL, false, p->C, p->ldc, p->start, NULL, false };
-    const gemm_job g = M > N ? gemm_part_of(&all, at, 0, 0, gemm_min(most, M - at), N, K, NULL)
-                             : gemm_part_of(&all, 0, at, 0, M, gemm_min(most, N - at), K, NULL);
+    const gemm_job g = M > N ? gemm_part_of(&all, at, 0, 0, size_min(most, M - at), N, K, NULL)
+                             : gemm_part_of(&all, 0, at, 0, M, size_min(most, N - at), K, NULL);
     gemm_run[gr_isa(t)](&g, gr__work(t, thread));
 }
 

@@ -22,8 +22,6 @@ static const unsigned char gemm_rows[] = { 0, 4, 4 };
 #endif
 enum { GEMM_VECTORS = sizeof gemm_rows - 1 };
 
-INLINE size_t gemm_min(size_t a, size_t b) { return a < b ? a : b; }
-
 /* P [m, width] = S [m, n], with zeros in columns n .. width-1: a panel of B, or a copy of A. width is n, or n rounded up to whole vectors. */
 static void gemm_copy(size_t m, size_t n, size_t width, gr_mat S, gr_real *P, size_t p_row)
 {
@@ -40,14 +38,14 @@ static void gemm_copy(size_t m, size_t n, size_t width, gr_mat S, gr_real *P, si
         const size_t turned = m < V_TURN ? 0 : whole;
         for (size_t c = 0; c < turned; c += R_WIDTH)
             for (size_t i = 0; i < m; i += V_TURN) {
-                const size_t r = gemm_min(i, m - V_TURN);
+                const size_t r = size_min(i, m - V_TURN);
                 r_vec rows[V_TURN];
                 v_turn(rows, S.data + c * S.col + r, S.col, V_TURN);
                 UNROLL for (size_t k = 0; k < V_TURN; k++) v_store(P + (r + k) * p_row + c, rows[k]);
             }
         for (size_t c = turned; c < n; c += c + 4 <= n ? 4 : 1)
             for (size_t i = 0; i < m; i += 4) {
-                const size_t r = gemm_min(i, m - 4);
+                const size_t r = size_min(i, m - 4);
                 const gr_real *s = S.data + c * S.col + r;
                 gr_real *p = P + r * p_row + c;
                 if (c + 4 <= n) v_turn_four(p, p_row, s, S.col);

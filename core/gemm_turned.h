@@ -45,7 +45,7 @@ INLINE void gemm_turned_tile(const int vectors, const int rows, size_t K, size_t
         UNROLL for (int v = 0; v < vectors; v++) c[r][v] = start.data ? v_load(start.data + r * start.row + v * R_WIDTH) : v_set(0);
     uintptr_t a = (uintptr_t)A.data; /* in the end it is outside of A */
     for (size_t done = 0; done < K; done += deep) {
-        size_t n = gemm_min(deep, K - done);
+        size_t n = size_min(deep, K - done);
         for (; n >= V_TURN; n -= V_TURN, a += V_TURN * A.col * sizeof(gr_real))
             gemm_turned_step(vectors, rows, n / V_TURN, V_TURN, (gr_mat){ (const gr_real *)a, A.row, A.col }, b, B.col, c);
         if (V_TURN_PART && n) gemm_turned_step(vectors, rows, 0, n, (gr_mat){ (const gr_real *)a, A.row, A.col }, b, B.col, c);

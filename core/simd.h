@@ -1,6 +1,6 @@
-/* core/simd.h - vectors of the machine, for the kernels that need them: matrix products, convolutions and the transposition. All other kernels are plain
- * loops. All intrinsics of the library are in this file: in C, a * x + y would not be one fused instruction, there is no way to load a part of a
- * vector, and no compiler finds the transposition. */
+/* core/simd.h - vectors of the machine, for the kernels that need them: matrix products, convolution, pooling, softmax and the transposition. All other
+ * kernels are plain loops. All intrinsics of the library are in this file: in C, a * x + y would not be one fused instruction, there is no way to load a
+ * part of a vector, and no compiler finds the transposition. */
 #ifndef GR_SIMD_H
 #define GR_SIMD_H
 #include "core/kernel.h"

@@ -22,6 +22,7 @@
 #include "ops/conv_plan.h"
 #include "ops/window.h"
 
+/* Parts of dweight: at most 32; fewer, but at least 4, where they would hold more than 2^22 values. */
 enum { CONV_PARTS = 32, CONV_FEW_PARTS = 4, CONV_PARTS_VALUES = 1 << 22 };
 
 static const gr__conv_way *conv_choose(const gr__conv_plan *p) { return gr__winograd_fits(p) ? &gr__conv_winograd : &gr__conv_direct; }

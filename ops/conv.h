@@ -8,10 +8,10 @@
 
 typedef struct {
     int stride, padding, dilation;       /* default 1, 0, 1; in conv2d along both axes */
-    int stride_w, padding_w, dilation_w; /* only conv2d: along W; default as along H; padding_w GR_NONE means 0 */
+    int stride_w, padding_w, dilation_w; /* only over two axes: along W; default as along H; padding_w GR_NONE means 0 */
     int groups;                          /* default 1 */
     int kernel_w;                        /* only gr_conv2d_new and gr_conv_transpose2d_new: the width of the kernel; default its height */
-    bool no_bias;                        /* only modules; an operator refuses both */
+    bool no_bias;                        /* only modules: an operator refuses kernel_w and no_bias */
     int output_padding;                  /* only transposed convolution; default 0; smaller than the stride or the dilation */
     int output_padding_w;                /* only gr_conv_transpose2d: along W; default as along H; GR_NONE means 0 */
 } gr_conv_config;

@@ -6,7 +6,7 @@
  *     dweight     kernel row, c, kernel column     positions of dy                  planes of x      dy, turned: lanes run over o
  * Where the channels of the result would not fill the vectors, r is its channels, A the weight, B the planes: the lanes run over a row of outputs.
  * Groups of one channel in and one out (depthwise) are computed all at once: the lanes run over the groups in A, too, whose planes have the channels last.
- * Forward and back of depthwise with 3 x 3 kernels and stride 1 have a product of their own, with the same bits: ops/conv_depthwise.h.
+ * Forward and back of depthwise with 3 x 3 kernels and stride 1 can have a product of their own (depth_fits), with the same bits: ops/conv_depthwise.h.
  * The row of the kernel changes last in k. So the rows that see nothing but padding are at the ends of k, and are left out.
  * A kernel of 1 x 1 with stride 1 and without padding is a matrix product in place, forward and back: each output sees the values at its own place.
  * Back with a stride: the positions of x whose row and column have the same remainders by the stride see the same kernel positions: a phase. */
@@ -25,7 +25,7 @@ KERNEL(void, conv_multiply, const conv_product *g)
         while (most > CONV_FAST_ROWS && g->run % most) most--;
         const size_t n = (g->M + most - 1) / most;
         conv_product t = *g;
-        t.A += t.each ? j : 0, t.B += j, t.C += j, t.last = gemm_min(R_WIDTH, g->N - j - (v - 1) * R_WIDTH);
+        t.A += t.each ? j : 0, t.B += j, t.C += j, t.last = size_min(R_WIDTH, g->N - j - (v - 1) * R_WIDTH);
         if (t.start) t.start += j;
         for (size_t q = 0, rows; q < n; q++, t.row += rows) {
             rows = g->M / n + (q < g->M % n);
@@ -57,12 +57,12 @@ typedef struct {
     size_t planes, len;                /* reals of a thread: planes; and the results, or the turned dy */
     size_t weight, shared;             /* reals of all threads: the turned weight; and the tables */
     bool back, turned, each, in_place; /* turned: lanes run over channels; each: over all groups; in_place: x is its own plane */
-} conv_way;
+} conv_tiling;
 
-static conv_way conv_way_of(const gr__conv_plan *p, conv_kind kind)
+static conv_tiling conv_tiling_of(const gr__conv_plan *p, conv_kind kind)
 {
     const bool back = kind == CONV_BACK, deep = p->C * p->O == 1;
-    conv_way w = { .G = p->G, .O = back ? p->C : p->O, .image.C = back ? p->O : p->C, .back = back };
+    conv_tiling w = { .G = p->G, .O = back ? p->C : p->O, .image.C = back ? p->O : p->C, .back = back };
     size_t span[2], m[2];
     w.K = conv_times(w.image.C, conv_taps(p)), w.in_place = true;
     for (int k = 0; k < 2; k++) {
@@ -71,7 +71,7 @@ static conv_way conv_way_of(const gr__conv_plan *p, conv_kind kind)
         w.image.H[k] = back ? p->out[k] : p->H[k], w.to[k] = back ? p->H[k] : p->out[k];
         w.image.padding[k] = back ? (ptrdiff_t)(reach / s) - (ptrdiff_t)before : (ptrdiff_t)p->padding[k];
         span[k] = back ? reach / s + (p->padding[k] + s - 1) / s - before : reach, m[k] = gr_chunks(w.to[k], w.step[k]);
-        w.phases[k] = conv_min(w.step[k], w.to[k]);
+        w.phases[k] = size_min(w.step[k], w.to[k]);
         w.in_place = w.in_place && !w.image.padding[k] && (m[k] - 1) * w.unit[k] + span[k] < w.image.H[k];
     }
     if (!m[0] || !m[1]) return w;
@@ -83,8 +83,8 @@ static conv_way conv_way_of(const gr__conv_plan *p, conv_kind kind)
     if (w.each) w.O = w.image.C = p->G, w.G = 1;
     const size_t seen = conv_times(w.image.C, conv_times(w.unit[0], w.unit[1])), made = conv_times(w.O, conv_times(w.step[0], w.step[1]));
     const size_t row = conv_times(conv_plus(seen, made), m[1] + span[1]);
-    w.tiles[0] = conv_min(gr_chunks(conv_times(row, m[0]), CONV_TILE), m[0]), w.tile[0] = gr_chunks(m[0], w.tiles[0]);
-    w.tiles[1] = w.tile[0] > 1 ? 1 : conv_min(gr_chunks(row, CONV_TILE), gr_chunks(m[1], CONV_ROOM));
+    w.tiles[0] = size_min(gr_chunks(conv_times(row, m[0]), CONV_TILE), m[0]), w.tile[0] = gr_chunks(m[0], w.tiles[0]);
+    w.tiles[1] = w.tile[0] > 1 ? 1 : size_min(gr_chunks(row, CONV_TILE), gr_chunks(m[1], CONV_ROOM));
     w.tile[1] = gr_chunks(m[1], w.tiles[1]);
     for (int k = 0; k < 2; k++) w.tiles[k] = gr_chunks(m[k], w.tile[k]), w.image.split[k] = w.turned ? 1 : w.unit[k];
     w.line = w.tiles[1] == 1 ? w.to[1] : w.tile[1] * w.step[1];
@@ -93,16 +93,17 @@ static conv_way conv_way_of(const gr__conv_plan *p, conv_kind kind)
     if (w.in_place) w.image.width = w.image.H[1], w.image.plane = w.image.planes = w.image.H[0] * w.image.H[1];
     else w.image = conv_planes_of(w.image);
     w.planes = w.in_place ? CONV_ROOM : conv_round(conv_plus(conv_times(w.image.C, w.image.planes), CONV_ROOM));
-    w.len = conv_plus(w.planes, conv_round(conv_plus(conv_times(conv_times(w.O, w.line), conv_times(w.tile[0], w.step[0])), CONV_ROOM)));
+    w.len = conv_plus(w.planes, conv_round(conv_plus(conv_times(conv_times(w.O, w.line), conv_times(w.tile[0], w.phases[0])), CONV_ROOM)));
     w.weight = conv_round(conv_plus(conv_weight_len(p), CONV_ROOM));
     const size_t tables = conv_times(conv_plus(w.K, conv_plus(w.tile[0] * w.tile[1], w.O)), sizeof(conv_at) / sizeof(gr_real));
     w.shared = conv_round(conv_plus(conv_plus(w.weight, tables), conv_times(w.phases[0] * w.phases[1], sizeof(conv_terms) / sizeof(gr_real))));
     return w;
 }
 
+static bool conv_is(const size_t v[2], size_t n) { return v[0] == n && v[1] == n; }
 static bool point_fits(const gr__conv_plan *p)
 {
-    return p->kernel[0] * p->kernel[1] * p->stride[0] * p->stride[1] == 1 && !p->padding[0] && !p->padding[1] && !p->extra[0] && !p->extra[1];
+    return conv_is(p->kernel, 1) && conv_is(p->stride, 1) && conv_is(p->padding, 0) && conv_is(p->extra, 0);
 }
 
 /* How far row (or column) a of the kernel leads a phase, which begins at `first`, in what is read; SIZE_MAX: the phase does not see it. */
@@ -116,7 +117,7 @@ typedef struct {
     gr_tape *t;
     const gr__conv_plan *p;
     const gr__conv_pass *c;
-    conv_way w;
+    conv_tiling w;
     const gr_real *dy;
     conv_at *k, *rows;      /* of the product: of all phases, by rows of the kernel; places in a tile, or rows of the weight */
     conv_terms *terms;      /* of each phase */
@@ -127,8 +128,8 @@ typedef struct {
 /* The tables, and where the rest of the scratch lies. */
 static conv_run conv_run_of(gr_tape *t, const gr__conv_plan *p, conv_kind kind, gr_real *scratch)
 {
-    conv_run r = { .t = t, .p = p, .w = conv_way_of(p, kind), .isa = gr_isa(t) };
-    const conv_way *w = &r.w;
+    conv_run r = { .t = t, .p = p, .w = conv_tiling_of(p, kind), .isa = gr_isa(t) };
+    const conv_tiling *w = &r.w;
     const size_t taps = conv_taps(p), O = w->O, apart = w->step[1] > 1 ? w->tile[1] : w->to[0] * w->to[1];
     const size_t C = w->each ? 1 : w->image.C, lanes = w->each ? O : 1;
     r.weight = scratch, r.scratch = scratch + w->shared;
@@ -160,8 +161,8 @@ static conv_run conv_run_of(gr_tape *t, const gr__conv_plan *p, conv_kind kind, 
 /* One plane with the channels last. */
 static void conv_fill_last(const conv_run *r, gr_real *plane, const gr_real *x, const gr__conv_image *m)
 {
-    const size_t before = m->padding[1] > 0 ? conv_min((size_t)m->padding[1], m->width) : 0, skip = m->padding[1] < 0 ? (size_t)-m->padding[1] : 0;
-    const size_t n = conv_min(m->H[1] - conv_min(skip, m->H[1]), m->width - before), C = m->C;
+    const size_t before = m->padding[1] > 0 ? size_min((size_t)m->padding[1], m->width) : 0, skip = m->padding[1] < 0 ? (size_t)-m->padding[1] : 0;
+    const size_t n = size_min(m->H[1] - size_min(skip, m->H[1]), m->width - before), C = m->C;
     for (size_t i = 0; i < m->rows; i++, plane += m->width * C) {
         const size_t row = i - (size_t)m->padding[0], end = row < m->H[0] ? before + n : before;
         memset(plane, 0, before * C * sizeof *plane);
@@ -174,13 +175,13 @@ static void conv_fill_last(const conv_run *r, gr_real *plane, const gr_real *x, 
 typedef struct { size_t g, n[2], y; size_t top; const gr_real *planes; gr_real *rest; } conv_spot;
 static conv_spot conv_see(const conv_run *r, const gr_real *x, size_t i, int thread)
 {
-    const conv_way *w = &r->w;
+    const conv_tiling *w = &r->w;
     const size_t tiles = w->tiles[0] * w->tiles[1], number = i % tiles, group = i / tiles;
     const size_t at[2] = { number / w->tiles[1] * w->tile[0], number % w->tiles[1] * w->tile[1] };
     gr__conv_image m = w->image;
     conv_spot b = { .g = group % w->G, .y = (group * w->O * w->to[0] + at[0] * w->step[0]) * w->to[1] + at[1] * w->step[1] };
     for (int k = 0; k < 2; k++)
-        b.n[k] = conv_min(w->tile[k] * w->step[k], w->to[k] - at[k] * w->step[k]), m.padding[k] -= (ptrdiff_t)(at[k] * w->unit[k]);
+        b.n[k] = size_min(w->tile[k] * w->step[k], w->to[k] - at[k] * w->step[k]), m.padding[k] -= (ptrdiff_t)(at[k] * w->unit[k]);
     x += group * m.C * m.H[0] * m.H[1];
     gr_real *const planes = r->scratch + (size_t)thread * w->len;
     b.top = (size_t)-m.padding[0], b.planes = w->in_place ? x + at[0] * w->unit[0] * m.width + at[1] * w->unit[1] : planes, b.rest = planes + w->planes;
@@ -189,7 +190,8 @@ static conv_spot conv_see(const conv_run *r, const gr_real *x, size_t i, int thr
     return b;
 }
 
-/* Leave out the first and the last terms that see only padding: row i of what is read is row top + i of the image of H rows. */
+/* Leave out the first and the last terms that see only padding: row i of what is read is row top + i of the image of H rows. Above
+ * the image, top + i wraps around, and is H or more there, too. */
 static conv_product conv_cut(conv_product g, size_t in_row, size_t top, size_t H)
 {
     while (g.K && top + g.k->i >= H) g.k += in_row, g.K -= in_row;
@@ -200,7 +202,7 @@ static conv_product conv_cut(conv_product g, size_t in_row, size_t top, size_t H
 /* The results of a tile with the channels last, from or to where they lie. */
 static void conv_turn_tile(const conv_run *r, const conv_spot *b, gr_real *y, bool in)
 {
-    const conv_way *w = &r->w;
+    const conv_tiling *w = &r->w;
     const size_t whole = w->line == w->to[1] ? b->n[0] : 1, n = whole * b->n[1], size = w->to[0] * w->to[1];
     for (size_t i = 0; i < b->n[0]; i += whole) {
         gr_real *const at = y + i * w->to[1], *const turned = b->rest + i * w->line * w->O;
@@ -212,7 +214,7 @@ static void conv_turn_tile(const conv_run *r, const conv_spot *b, gr_real *y, bo
 static void conv_direct_tile(void *argument, size_t number, int thread)
 {
     const conv_run *r = argument;
-    const conv_way *w = &r->w;
+    const conv_tiling *w = &r->w;
     const conv_spot b = conv_see(r, r->c->x, number, thread);
     const size_t O = w->O, across = w->phases[1];
     const bool spread = !w->turned && w->step[1] > 1, add = r->c->add && !spread;
@@ -269,10 +271,10 @@ static void point_group(void *argument, size_t i, int thread)
                     y, P, (gr_start){ start, P }, gr__work(r->t, thread));
 }
 
-/* Other sizes are no slower by the other product, with AVX2 and AVX-512; without them all are: there a load of a part of a vector is a loop. */
+/* With AVX2 and AVX-512, other sizes are no slower by the other product. Without them no size is: there a load of a part of a vector is a loop. */
 static bool depth_fits(const gr__conv_plan *p, bool back, int isa)
 {
-    const bool plain = p->C * p->O * p->stride[0] * p->stride[1] * p->dilation[0] * p->dilation[1] == 1 && p->kernel[0] == 3 && p->kernel[1] == 3;
+    const bool plain = p->C * p->O == 1 && conv_is(p->kernel, 3) && conv_is(p->stride, 1) && conv_is(p->dilation, 1);
     return plain && isa && sizeof(gr_real) == 4 && p->H[0] > 1 && conv_times(back ? p->H[1] : p->out[1], conv_round(p->G)) / 7 >= p->G;
 }
 
@@ -297,7 +299,7 @@ static void conv_direct_convolve(gr_tape *t, const gr__conv_plan *p, const gr__c
 static void conv_direct_chunk(void *argument, size_t chunk, int thread)
 {
     const conv_run *r = argument;
-    const conv_way *w = &r->w;
+    const conv_tiling *w = &r->w;
     const gr__conv_plan *p = r->p;
     const size_t tasks = w->G * w->tiles[0] * w->tiles[1], size = w->to[0] * w->to[1], O = w->O, len = conv_weight_len(p);
     const size_t per = (w->each ? 1 : w->image.C) * p->kernel[1];
@@ -332,7 +334,7 @@ static size_t conv_direct_len(const gr__conv_plan *p, bool backward)
     size_t most = 0;
     if (point_fits(p) && !backward) return conv_times(conv_times(p->G, p->transposed ? p->C : p->O), conv_times(p->out[0], p->out[1]));
     for (int kind = CONV_FORWARD; kind <= CONV_DWEIGHT; kind++) {
-        const conv_way w = conv_way_of(p, (conv_kind)kind);
+        const conv_tiling w = conv_tiling_of(p, (conv_kind)kind);
         const size_t parts = kind == CONV_DWEIGHT ? conv_round(conv_plus(conv_times(gr_chunks(p->N, p->chunk), conv_weight_len(p)), CONV_ROOM)) : 0;
         const size_t len = conv_plus(conv_plus(w.shared, parts), conv_times(p->threads, w.len));
         if ((backward || kind == (p->transposed ? CONV_BACK : CONV_FORWARD)) && len > most) most = len;

@@ -35,7 +35,6 @@ typedef struct {
     void (*dweight)(gr_tape *t, const gr__conv_plan *p, const gr_real *x, const gr_real *dy, gr_real *dweight, gr_real *scratch); /* dweight += */
 } gr__conv_way;
 
-INLINE size_t conv_min(size_t a, size_t b) { return a < b ? a : b; }
 /* Where a step of (i, j) leads in the planes of a channel. */
 INLINE size_t conv_shift(const gr__conv_image *m, size_t i, size_t j)
 {
@@ -61,6 +60,7 @@ static inline gr__conv_image conv_planes_of(gr__conv_image m)
 }
 static inline size_t conv_taps(const gr__conv_plan *p) { return conv_times(p->kernel[0], p->kernel[1]); }
 static inline size_t conv_weight_len(const gr__conv_plan *p) { return conv_times(conv_times(p->G, p->O), conv_times(p->C, conv_taps(p))); }
+/* Nanoseconds, at 50 multiply-adds each. */
 static inline double conv_work(const gr__conv_plan *p) { return (double)p->N * (double)(p->out[0] * p->out[1]) * (double)conv_weight_len(p) / 50; }
 #endif
 #endif

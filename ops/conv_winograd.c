@@ -27,12 +27,12 @@ INLINE void conv_fill_split(const size_t down, const size_t s, gr_real *restrict
     for (int k = 0; k < 2; k++) {
         const ptrdiff_t pad = m->padding[k];
         const size_t room = (k ? m->width : m->rows) * (k ? s : down);
-        begin[k] = pad > 0 ? conv_min((size_t)pad, room) : 0, skip[k] = pad < 0 ? conv_min((size_t)-pad, m->H[k]) : 0;
-        n[k] = conv_min(m->H[k] - skip[k], room - begin[k]);
+        begin[k] = pad > 0 ? size_min((size_t)pad, room) : 0, skip[k] = pad < 0 ? size_min((size_t)-pad, m->H[k]) : 0;
+        n[k] = size_min(m->H[k] - skip[k], room - begin[k]);
     }
     const size_t W = m->H[1], left = begin[1], plane = m->plane;
     const size_t even_at = left % 2 * plane + left / 2, odd_at = (left + 1) % 2 * plane + (left + 1) / 2, rest = n[1] % (2 * R_WIDTH);
-    const r_mask low = v_mask(0, conv_min(rest, R_WIDTH)), high = v_mask(0, rest - conv_min(rest, R_WIDTH)); /* of the last two vectors of a row */
+    const r_mask low = v_mask(0, size_min(rest, R_WIDTH)), high = v_mask(0, rest - size_min(rest, R_WIDTH)); /* of the last two vectors of a row */
     for (size_t c = 0; c < m->C; c++, planes += m->planes) {
         memset(planes, 0, m->planes * sizeof *planes);
         const gr_real *from = x + (c * m->H[0] + skip[0]) * W + skip[1];
@@ -75,7 +75,8 @@ INLINE void wino_a_back(r_vec *z, int to, const r_vec *y, int from)
     z[0] = y[0], z[to] = y[0] + y[from], z[2 * to] = y[0] - y[from], z[3 * to] = -y[from];
 }
 
-/* V[e] of a vector of tiles, or with dy Z[e]. In the loops below gcc would keep a pointer to each value and read the values again: twice the time. */
+/* V[e] of a vector of tiles, or with dy Z[e]. wino_v and wino_z are not inlined: in the loops below gcc would keep a pointer to each value and read the
+ * values again, which takes twice the time. */
 INLINE void wino_tiles(const bool dy, gr_real *restrict V, const gr_real *restrict planes, size_t plane, size_t width, size_t step)
 {
     const size_t side = dy ? 2 : 4;
@@ -152,7 +153,7 @@ static wino wino_of(const gr__conv_plan *p, bool dx)
     wino w = { .N = p->N, .O = dx ? p->C : p->O, .H = to[0], .W = to[1], .wide = gr_chunks(to[1], 2) + 1, .samples = 1 };
     w.rows = gr_chunks(tiles, gr_chunks(16 * C * tiles * w.wide, WINO_BLOCK)), w.blocks = gr_chunks(tiles, w.rows);
     w.line = w.rows * w.wide;
-    if (w.blocks == 1) w.samples = conv_min(WINO_SAMPLES / (16 * C * w.line) + 1, p->N);
+    if (w.blocks == 1) w.samples = size_min(WINO_SAMPLES / (16 * C * w.line) + 1, p->N);
     w.row = conv_round(w.samples * w.line) + WINO_LINE;
     w.in = conv_planes_of((gr__conv_image){ .C = dx ? p->O : p->C, .H = { from[0], from[1] }, .split = { 2, 2 }, .rows = w.rows + 1, .width = w.wide });
     for (int k = 0; k < 2; k++) w.in.padding[k] = (ptrdiff_t)(dx ? 2 - p->padding[k] : p->padding[k]);
@@ -176,7 +177,7 @@ typedef struct { gr_range samples; wino_result result; size_t first, y, n; gr_re
 static wino_block wino_block_of(const wino_run *r, gr_range samples, size_t i, int thread)
 {
     const wino *w = &r->w;
-    const size_t first = i % w->blocks * w->rows, rows = conv_min(w->H - 2 * first, 2 * w->rows);
+    const size_t first = i % w->blocks * w->rows, rows = size_min(w->H - 2 * first, 2 * w->rows);
     wino_block b = { .first = 2 * first, .samples = gr_chunk(i / w->blocks, w->samples, samples.count) };
     b.samples.first += samples.first;
     b.result = (wino_result){ w->O, rows, w->W, w->H * w->W, w->wide, w->row, w->step[1], r->c->add };

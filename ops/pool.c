@@ -61,7 +61,8 @@ INLINE void pool_forward_of(gr_real *restrict y, const gr_real *restrict x, cons
     }
 }
 
-/* n windows of 2 by 2, of which at most a vector is looked at: the first value of each that has the bits of the maximum gets dy. */
+/* n windows of 2 by 2, of which at most a vector is looked at: the first value of each that has the bits of y gets dy. These are those of
+ * the first of equal values, since v_larger keeps its first argument then. */
 INLINE void pool_max_quarters(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, const gr_real *restrict x, size_t W, size_t n,
                               bool add)
 {
@@ -187,6 +188,7 @@ static void pool_chunk(void *argument, gr_range planes)
     const pool_run *r = argument;
     const pool_plan *p = r->p;
     const size_t in = planes.first * p->H[0] * p->H[1], out = planes.first * p->out[0] * p->out[1];
+    /* whole: each dx is written, so that none need be cleared */
     const bool whole = r->fresh && p->kind == POOL_MAX && p->halves && p->H[0] == 2 * p->out[0] && p->H[1] == 2 * p->out[1];
     if (r->fresh && !whole) memset(r->dx + in, 0, planes.count * p->H[0] * p->H[1] * sizeof *r->dx);
     if (r->dx) pool_backward[r->isa](r->dx + in, r->dy + out, r->y + out, r->x + in, p, planes.count, !whole);

@@ -1,5 +1,6 @@
 /* tests/test_conv.c - convolution: gradients, its twin, exact facts, bits, messages. */
 #include "tests/conv_case.h"
+#include <limits.h>
 
 static const conv_case cases[] = {
     { 2, 1, 5, 5, 1, 3, 3, true, { 0 } },
@@ -51,6 +52,34 @@ TEST(values_match_hand_computed_ones)
     assert_values(gr_conv1d(t, line, k, NULL, &(gr_conv_config){ .padding = 1 }), 0, -2, -2, -2, 3);
     gr_tensor *pair = gr_input(t, (gr_real[]){ 1, 2, 3, 4 }, GR_SHAPE(1, 2, 2)), *scale = gr_input(t, (gr_real[]){ 10, 100 }, GR_SHAPE(2, 1, 1));
     assert_values(gr_conv1d(t, pair, scale, NULL, &(gr_conv_config){ .groups = 2 }), 0, 10, 20, 300, 400);
+    gr_tape_free(t);
+}
+
+/* Strides beyond any image. In the first three, the product of the kernel or the dilation with the strides is 2^65 + 1, which is 1 in 64 bits. */
+TEST(a_huge_stride_takes_no_memory_and_is_not_taken_for_1)
+{
+    const gr_conv_config wraps = { .stride = 998724481, .stride_w = 1119412321 };
+    const gr_conv_config apart = { .stride = 998724481, .stride_w = 1119412321, .dilation = 3, .dilation_w = 11 };
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_real number[7 * 23];
+    for (size_t i = 0; i < COUNT(number); i++) number[i] = (gr_real)i;
+    gr_tensor *x = gr_want_grad(t, gr_ones(t, GR_SHAPE(1, 1, 3, 11))), *y = gr_conv2d(t, x, gr_ones(t, GR_SHAPE(1, 1, 3, 11)), NULL, &wraps);
+    assert_values(y, 0, 33);
+    assert_true(gr_backward(t, y));
+    for (size_t i = 0; i < x->len; i++) assert_true(gr_grad(t, x)[i] == 1);
+    assert_values(gr_conv2d(t, gr_ones(t, GR_SHAPE(1, 3, 3, 11)), gr_ones(t, GR_SHAPE(4, 3, 3, 11)), NULL, &wraps), 0, 99, 99, 99, 99);
+    assert_values(gr_conv2d(t, gr_input(t, number, GR_SHAPE(1, 1, 7, 23)), gr_ones(t, GR_SHAPE(1, 1, 3, 3)), NULL, &apart), 0, 720);
+    gr_tape_reset(t);
+    x = gr_want_grad(t, gr_ones(t, GR_SHAPE(1, 1, 3, 3)));
+    y = gr_conv2d(t, x, gr_full(t, GR_SHAPE(1, 1, 2, 2), 5), NULL, &(gr_conv_config){ .stride = INT_MAX });
+    assert_values(y, 0, 20);
+    assert_true(gr_backward(t, y));
+    const gr_real dx[] = { 5, 5, 0, 5, 5, 0, 0, 0, 0 };
+    for (size_t i = 0; i < x->len; i++) assert_true(gr_grad(t, x)[i] == dx[i]);
+    gr_tensor *w = gr_input(t, (gr_real[]){ 1, 2, 3, 4 }, GR_SHAPE(1, 1, 2, 2));
+    assert_values(gr_conv_transpose2d(t, gr_ones(t, GR_SHAPE(1, 1, 1, 1)), w, NULL, &(gr_conv_config){ .stride = INT_MAX }), 0, 1, 2, 3, 4);
+    assert_string_equal(gr_message(t), "");
+    assert_true(gr_tape_bytes(t) < 2 << 20);
     gr_tape_free(t);
 }
 
@@ -193,6 +222,7 @@ int main(void)
         cmocka_unit_test(gradient_is_right_when_only_some_inputs_want_it),
         cmocka_unit_test(agrees_with_its_composed_twin),
         cmocka_unit_test(values_match_hand_computed_ones),
+        cmocka_unit_test(a_huge_stride_takes_no_memory_and_is_not_taken_for_1),
         cmocka_unit_test(a_kernel_of_one_1_shifts),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
