@@ -159,6 +159,14 @@ class Driver(unittest.TestCase):
             self.assertEqual(machine.environment(FOLDER, 1, None)["MALLOC_MMAP_THRESHOLD_"], "4294967296")
             self.assertFalse(set(machine.KEEPING_MALLOC) & set(machine.environment(FOLDER, 1, None, keeping=False)))
 
+    def test_the_peers_are_held_to_AVX2_where_gradus_is(self):
+        with mock.patch.dict(os.environ, {"GRADUS_ISA": "avx2"}):
+            env = machine.environment(FOLDER, 1, None)
+        self.assertEqual(machine.AVX2, {name: env.get(name) for name in machine.AVX2})
+        self.assertIn("--xla_cpu_max_isa=AVX2", env["XLA_FLAGS"])
+        with mock.patch.dict(os.environ, {"HOME": "/"}, clear=True):
+            self.assertFalse({"ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA"} & set(machine.environment(FOLDER, 1, None)))
+
 
 class Tables(unittest.TestCase):
     def printed(self, ratios, quick=False, disturbed=0.0, unit="us"):

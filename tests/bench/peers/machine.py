@@ -14,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # pages for every result of 32 MB, and clearing them takes most of the time.
 KEEPING_MALLOC = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "8589934592", "MALLOC_TOP_PAD_": "268435456",
                   "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+AVX2 = {"ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2", "OPENBLAS_CORETYPE": "HASWELL"}
 UNLOCK = "int mkl_serv_intel_cpu_true(void) { return 1; } int mkl_serv_intel_cpu(void) { return 1; }\n"
 
 
@@ -46,6 +47,11 @@ def braked():
     return vendor not in ("", "GenuineIntel") and "avx2" in flags
 
 
+def held_to_avx2():
+    """GRADUS_ISA=avx2 holds gradus to it; a fair comparison then holds the peers, too."""
+    return os.environ.get("GRADUS_ISA") == "avx2"
+
+
 def environment(folder, threads, unlocked, keeping=True):
     """For a process of a peer. keeping: with KEEPING_MALLOC, which the sections memory and start-up do without, because it takes more memory."""
     env, (vendor, _, flags) = dict(os.environ), cpu()
@@ -53,11 +59,15 @@ def environment(folder, threads, unlocked, keeping=True):
         env.update(KEEPING_MALLOC)
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         env[name] = str(threads)
-    if "avx512f" in flags and vendor != "GenuineIntel":
+    if held_to_avx2():
+        env.update(AVX2)
+    elif "avx512f" in flags and vendor != "GenuineIntel":
         env["OPENBLAS_CORETYPE"] = "SKYLAKEX"
     env["TORCHINDUCTOR_CACHE_DIR"] = os.path.abspath(os.path.join(folder, "inductor"))
     env["JAX_PLATFORMS"] = "cpu"
     env["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'} intra_op_parallelism_threads={threads}"
+    if held_to_avx2():
+        env["XLA_FLAGS"] += " --xla_cpu_max_isa=AVX2"
     env["PYTHONWARNINGS"] = "ignore"
     if unlocked:
         env["LD_PRELOAD"] = ":".join(filter(None, [unlocked, env.get("LD_PRELOAD")]))
@@ -150,7 +160,9 @@ def introduce(options, library):
         how = {"best": "as it is, and in a second process with all instruction sets (a preloaded mkl_serv_intel_cpu_true)",
                "all": "with all instruction sets (a preloaded mkl_serv_intel_cpu_true)", "stock": "as it is: it runs AVX2 code on this CPU"}
         print(f"MKL: {how[options.mkl]}")
-    if "avx512f" in flags and vendor != "GenuineIntel":
+    if held_to_avx2():
+        print("GRADUS_ISA=avx2: the peers use no more than AVX2, either (" + ", ".join(AVX2) + ")")
+    elif "avx512f" in flags and vendor != "GenuineIntel":
         print("OpenBLAS: OPENBLAS_CORETYPE=SKYLAKEX")
     print(f"JAX {there['jax']}: jit, on the CPU" if "jax" in there else "JAX is not installed in this Python: left out")
     print({"none": "torch.compile and JAX: not run (--compiled)", "models": "torch.compile and JAX: in the sections steps and inference",
