@@ -22,6 +22,15 @@ static const unsigned char gemm_rows[] = { 0, 4, 4 };
 #endif
 enum { GEMM_VECTORS = sizeof gemm_rows - 1 };
 
+/* Each vector of a tile's C. The last of a row has only so many lanes inside C. */
+#define GEMM_EACH(r, v) UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vectors; v++)
+INLINE r_vec gemm_load(const gr_real *p, bool is_last, size_t lanes) { return is_last ? v_load_part(p, lanes) : v_load(p); }
+INLINE void gemm_store(gr_real *p, r_vec c, bool is_last, size_t lanes)
+{
+    if (is_last) v_store_part(p, c, lanes);
+    else v_store(p, c);
+}
+
 /* P [m, width] = S [m, n], with zeros in columns n .. width-1: a panel of B, or a copy of A. width is n, or n rounded up to whole vectors. */
 static void gemm_copy(size_t m, size_t n, size_t width, gr_mat S, gr_real *P, size_t p_row)
 {

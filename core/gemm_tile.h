@@ -15,10 +15,10 @@
  * for each k, so the eight of the loop count on a core that decodes four at a time, or whose other thread takes half of them (measured 1.0 to 1.4 times as
  * fast). With 64 bytes there are 34 to 44; an Intel server, whose units for vectors also add integers, is 1.02 to 1.05 times as fast with two k at a time,
  * and 1.01 to 1.03 with four. */
-enum { GEMM_ROWS = 14, GEMM_PLAIN = GR_VECTOR_BYTES >= 32 };
+enum { GEMM_ROWS = 14 };
 
 typedef struct {
-    size_t K;
+    size_t K, ahead;                /* the first `ahead` of K also copy B, or prefetch */
     const gr_real *A, *B;           /* the rows of B are whole vectors */
     size_t a_row, a_col, b_row;
     gr_real *panel;                 /* where to write a dense copy of the rows of B; NULL means nowhere */
@@ -30,63 +30,52 @@ typedef struct {
     bool add;                       /* the sums to C, instead of writing them */
 } gemm_tile;
 
-/* Add column k of A times row k of B, which is b. */
-INLINE void gemm_add(const int vectors, const int rows, r_vec (*c)[GEMM_VECTORS], const gr_real *const *A, size_t a_row, const r_vec *b)
+/* Where the next column of A and row of B begin. Numbers, since in the end they are outside. A has one for every fourth row: one for each would need too many
+ * registers. */
+typedef struct { uintptr_t A[(GEMM_ROWS + 3) / 4], B; } gemm_at;
+
+/* Add a column of A times a row of B, which is then b. */
+INLINE void gemm_add(const int vectors, const int rows, r_vec (*c)[GEMM_VECTORS], r_vec *b, gemm_at *at, const gemm_tile *t)
 {
+    UNROLL for (int v = 0; v < vectors; v++) b[v] = v_load((const gr_real *)at->B + v * R_WIDTH);
     UNROLL for (int r = 0; r < rows; r++) {
-        const r_vec a = v_set(A[r / 4][(size_t)(r % 4) * a_row]);
+        const r_vec a = v_set(((const gr_real *)at->A[r / 4])[(size_t)(r % 4) * t->a_row]);
         UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_fma(a, b[v], c[r][v]);
     }
+    UNROLL for (int r = 0; r < rows; r += 4) at->A[r / 4] += t->a_col * sizeof(gr_real);
+    at->B += t->b_row * sizeof(gr_real);
 }
 
-INLINE void gemm_run_tile(const int vectors, const int rows, gemm_tile t)
+INLINE void gemm_run_tile(const int vectors, const int rows, const bool plain, gemm_tile t)
 {
     r_vec c[GEMM_ROWS][GEMM_VECTORS], b[GEMM_VECTORS];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) c[r][v] = (r_vec){ 0 };
-    if (t.start)
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int v = 0; v < vectors; v++) {
-                const gr_real *start = t.start + (size_t)r * t.start_row + v * R_WIDTH;
-                c[r][v] = v < vectors - 1 ? v_load(start) : v_load_part(start, t.last);
-            }
-    const gr_real *A[(GEMM_ROWS + 3) / 4]; /* A has pointers to every fourth row: a pointer for each would need too many registers */
-    UNROLL for (int r = 0; r < rows; r += 4) A[r / 4] = t.A + (size_t)r * t.a_row;
-    const size_t plain = GEMM_PLAIN && t.K && !t.panel && !t.next ? t.K - 1 : 0; /* the last k is below, so that no pointer leaves its matrix */
-    GEMM_UNROLL for (size_t k = 0; k < plain; k++) {
-        UNROLL for (int v = 0; v < vectors; v++) b[v] = v_load(t.B + v * R_WIDTH);
-        gemm_add(vectors, rows, c, A, t.a_row, b);
-        UNROLL for (int r = 0; r < rows; r += 4) A[r / 4] += t.a_col;
-        t.B += t.b_row;
-    }
-    for (size_t k = plain; k < t.K;) {
-        UNROLL for (int v = 0; v < vectors; v++) b[v] = v_load(t.B + v * R_WIDTH);
+    GEMM_EACH(r, v) c[r][v] = (r_vec){ 0 };
+    if (t.start) GEMM_EACH(r, v) c[r][v] = gemm_load(t.start + (size_t)r * t.start_row + v * R_WIDTH, v == vectors - 1, t.last);
+    gemm_at at = { .B = (uintptr_t)t.B };
+    UNROLL for (int r = 0; r < rows; r += 4) at.A[r / 4] = (uintptr_t)(t.A + (size_t)r * t.a_row);
+    size_t k = 0;
+    for (; !plain && k < t.ahead; k++) {
+        gemm_add(vectors, rows, c, b, &at, &t);
         if (t.panel) {
             UNROLL for (int v = 0; v < vectors; v++) v_store(t.panel + v * R_WIDTH, b[v]);
             t.panel += vectors * R_WIDTH;
         }
         if (t.next) {
             /* the last byte of each 64: where a row begins within a line, the panel before has read the line of its first byte */
-            UNROLL for (int at = 0; at < vectors * GR_VECTOR_BYTES; at += 64) __builtin_prefetch((const void *)(t.next + (size_t)at + 63), 0, 2);
+            UNROLL for (int i = 0; i < vectors * GR_VECTOR_BYTES; i += 64) __builtin_prefetch((const void *)(t.next + (size_t)i + 63), 0, 2);
             t.next += t.next_row;
         }
-        gemm_add(vectors, rows, c, A, t.a_row, b);
-        if (++k == t.K) break;
-        UNROLL for (int r = 0; r < rows; r += 4) A[r / 4] += t.a_col;
-        t.B += t.b_row;
     }
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) {
-            gr_real *C = t.C + (size_t)r * t.c_row + v * R_WIDTH;
-            if (t.add) c[r][v] = (v < vectors - 1 ? v_load(C) : v_load_part(C, t.last)) + c[r][v];
-            if (v < vectors - 1) v_store(C, c[r][v]);
-            else v_store_part(C, c[r][v], t.last);
-        }
+    GEMM_UNROLL for (; k < t.K; k++) gemm_add(vectors, rows, c, b, &at, &t);
+    if (t.add) GEMM_EACH(r, v) c[r][v] = gemm_load(t.C + (size_t)r * t.c_row + v * R_WIDTH, v == vectors - 1, t.last) + c[r][v];
+    GEMM_EACH(r, v) gemm_store(t.C + (size_t)r * t.c_row + v * R_WIDTH, c[r][v], v == vectors - 1, t.last);
 }
 
 /* One function per shape, so that the counts are constants and c[][] lives in registers. */
-#define GEMM_FUNCTION(v, r) static void GR_NAME(gemm_tile_##v##_##r)(const gemm_tile *t) { gemm_run_tile(v, r, *t); }
-#define GEMM_ENTRY(v, r) [v][r] = GR_NAME(gemm_tile_##v##_##r),
+#define GEMM_FUNCTION(v, r) \
+    static void GR_NAME(gemm_tile_##v##_##r)(const gemm_tile *t) { gemm_run_tile(v, r, false, *t); } \
+    static void GR_NAME(gemm_tile_##v##_##r##_plain)(const gemm_tile *t) { gemm_run_tile(v, r, true, *t); }
+#define GEMM_ENTRY(v, r) [v][r] = { GR_NAME(gemm_tile_##v##_##r), GR_NAME(gemm_tile_##v##_##r##_plain) },
 GEMM_TILES(GEMM_FUNCTION)
-static void (*const gemm_tiles[GEMM_VECTORS + 1][GEMM_ROWS + 1])(const gemm_tile *) = { GEMM_TILES(GEMM_ENTRY) };
+static void (*const gemm_tiles[GEMM_VECTORS + 1][GEMM_ROWS + 1][2])(const gemm_tile *) = { GEMM_TILES(GEMM_ENTRY) };
 #endif

@@ -45,12 +45,7 @@ INLINE void conv_run_tile(const int vectors, const int rows, const bool each, co
         a[r] = t.A + t.row[r].a;
         UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_set(t.bias ? t.bias[t.row[r].i] : 0);
     }
-    if (t.start)
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int v = 0; v < vectors; v++) {
-                const gr_real *const start = t.start + (t.start == t.C ? t.row[r].b : 0) + v * R_WIDTH;
-                c[r][v] = v < vectors - 1 ? v_load(start) : v_load_part(start, t.last);
-            }
+    if (t.start) GEMM_EACH(r, v) c[r][v] = gemm_load(t.start + (t.start == t.C ? t.row[r].b : 0) + v * R_WIDTH, v == vectors - 1, t.last);
     for (const conv_at *k = t.k, *const end = k + t.K; k < end; k++) {
         UNROLL for (int v = 0; v < vectors; v++) b[v] = v_load(B + k->b + v * R_WIDTH);
         UNROLL for (int r = 0; r < rows; r++) {
@@ -58,12 +53,7 @@ INLINE void conv_run_tile(const int vectors, const int rows, const bool each, co
             UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_fma(each ? v_load(at + v * R_WIDTH) : v_set(*at), b[v], c[r][v]);
         }
     }
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) {
-            gr_real *const to = t.C + t.row[r].b + v * R_WIDTH;
-            if (v < vectors - 1) v_store(to, c[r][v]);
-            else v_store_part(to, c[r][v], t.last);
-        }
+    GEMM_EACH(r, v) gemm_store(t.C + t.row[r].b + v * R_WIDTH, c[r][v], v == vectors - 1, t.last);
 }
 #define CONV_FUNCTION(v, r) \
     static void GR_NAME(conv_tile_##v##_##r)(const conv_product *t) { conv_run_tile(v, r, false, false, *t); } \
