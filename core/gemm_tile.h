@@ -11,10 +11,10 @@
 #define GR_GEMM_TILE_H
 #include "core/gemm_copy.h"
 
-/* Tiles that neither copy nor prefetch have a loop without these questions, of several k. A tile of 12 vectors of 32 bytes has 20 instructions of its own
- * for each k, so the eight of the loop count on a core that decodes four at a time, or whose other thread takes half of them (measured 1.0 to 1.4 times as
- * fast). With 64 bytes there are 34 to 44; an Intel server, whose units for vectors also add integers, is 1.02 to 1.05 times as fast with two k at a time,
- * and 1.01 to 1.03 with four. */
+/* Most tiles neither copy nor prefetch. They are functions of their own, because the questions would make each tile longer (measured: 1 to 2 % of the time),
+ * and take several k at a time: a tile of 12 vectors of 32 bytes has 20 instructions of its own for each k, so the eight of the loop count on a core that
+ * decodes four at a time, or whose other thread takes half of them (measured 1.0 to 1.4 times as fast). With 64 bytes there are 34 to 44; an Intel server,
+ * whose units for vectors also add integers, is 1.02 to 1.05 times as fast with two k at a time, and 1.01 to 1.03 with four. */
 enum { GEMM_ROWS = 14 };
 
 typedef struct {
@@ -30,8 +30,8 @@ typedef struct {
     bool add;                       /* the sums to C, instead of writing them */
 } gemm_tile;
 
-/* Where the next column of A and row of B begin. Numbers, since in the end they are outside. A has one for every fourth row: one for each would need too many
- * registers. */
+/* Where the next column of A and row of B begin. They are numbers, since in the end they are outside. A has one for every fourth row: one for each would
+ * need too many registers. */
 typedef struct { uintptr_t A[(GEMM_ROWS + 3) / 4], B; } gemm_at;
 
 /* Add a column of A times a row of B, which is then b. */
