@@ -63,8 +63,8 @@ typedef struct {
     gr_start start;
     gr__fetch *fetch;
     bool add;         /* the sums to C, instead of writing them */
-    bool near;        /* packed stays in L2 */
-    bool fetch_c;     /* C comes from beyond L2, into few of its sets */
+    bool near;        /* what is read of packed stays in L2: no prefetch */
+    bool far_c;       /* prefetch C: it is large, and its rows share few sets of a cache */
     uintptr_t next_a; /* the part of A that is read after this one, or 0 */
 } gemm_job;
 
@@ -97,19 +97,23 @@ INLINE void gemm_fetch(gr__fetch *fetch, size_t vectors, gemm_tile *t)
     fetch->at += done, fetch->bytes -= done;
 }
 
-/* What the tiles of a panel prefetch while they compute: rows of so many bytes. Each tile takes as many of a row as a row of its C has. */
+/* What the tiles of a panel prefetch: `rows` rows, `row` bytes apart, of which `bytes` bytes each remain. Each tile takes one panel width of every row. */
 typedef struct { uintptr_t at; size_t rows, row, bytes; } gemm_ahead;
 
-/* The next panel of B, whose first column is j; after the last one, the next part of A. A processor by itself is slow to read short rows that lie a multiple
- * of 2 KiB apart (measured: without these prefetches, products of 512 to 2048 rows and columns take 1.02 to 1.08 times as long). A packed B that stays in L2
- * needs none: an LSTM that reads one sample is 1.1 times as fast. */
+/* The next panel of B, from column j on; after the last one, the next part of A. A processor by itself is bad at short rows that lie a multiple of 2 KiB
+ * apart (measured: without this, products of 512 to 2048 rows and columns take 1.02 to 1.08 times as long). A packed B that stays in L2 is left alone
+ * (measured: with prefetches, an LSTM that reads one sample takes 1.1 times as long). */
 INLINE gemm_ahead gemm_ahead_of(const gemm_job *g, size_t j, size_t width, bool in_place)
 {
-    const bool by_rows = g->A.col == 1, slow = g->B.row == 1 && (gemm_far(2 * g->B.col) || g->N * g->B.col > 2 * GEMM_SLAB);
-    const size_t K = g->K, real = sizeof(gr_real), line = width * real, row = by_rows ? g->A.row : g->A.col, part = by_rows ? K : g->M;
-    if (j >= g->N) return (gemm_ahead){ g->next_a, by_rows ? g->M : K, row * real, g->next_a && gemm_far(2 * row) ? part * real : 0 };
-    if (g->ready) return (gemm_ahead){ (uintptr_t)(g->packed + j * K), K, line, g->near ? 0 : line };
-    if (in_place) return (gemm_ahead){ (uintptr_t)(g->B.data + j), K, g->B.row * real, line };
+    const size_t K = g->K, real = sizeof(gr_real), width_bytes = width * real;
+    if (j >= g->N) {
+        const bool by_rows = g->A.col == 1;
+        const size_t stride = by_rows ? g->A.row : g->A.col, length = by_rows ? K : g->M;
+        return (gemm_ahead){ g->next_a, by_rows ? g->M : K, stride * real, g->next_a && gemm_far(2 * stride) ? length * real : 0 };
+    }
+    if (g->ready) return (gemm_ahead){ (uintptr_t)(g->packed + j * K), K, width_bytes, g->near ? 0 : width_bytes };
+    if (in_place) return (gemm_ahead){ (uintptr_t)(g->B.data + j), K, g->B.row * real, width_bytes };
+    const bool slow = g->B.row == 1 && (gemm_far(2 * g->B.col) || g->N * g->B.col > 2 * GEMM_SLAB);
     return (gemm_ahead){ (uintptr_t)(g->B.data + j * g->B.col), width, g->B.col * real, slow ? K * real : 0 };
 }
 
@@ -137,14 +141,14 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
         t.last = n - width + R_WIDTH;
         for (size_t x = 0, i = 0, rows; x < tiles; x++, i += rows) {
             rows = M / tiles + (x < M % tiles);
-            const bool reads_b = in_place && (x == 0 || !keep), prefetches = ahead.bytes && x >= (tiles > 1);
+            const bool reads_b = in_place && (x == 0 || !keep), prefetches = ahead.bytes && (x || tiles == 1); /* the first of several waits for B itself */
             t.A = A.data + i * A.row, t.C = g->C + i * g->c_row + j, t.start = g->start.data ? g->start.data + i * g->start.row + j : NULL;
             t.B = reads_b ? B.data + j : P, t.b_row = reads_b ? B.row : width;
             t.panel = x == 0 && keep ? P : NULL;
             t.next = prefetches ? ahead.at : 0, t.next_row = ahead.row, t.ahead = t.panel ? K : prefetches ? size_min(K, ahead.rows) : 0;
             if (prefetches) ahead.at += line, ahead.bytes -= size_min(line, ahead.bytes);
             if (g->fetch) gemm_fetch(g->fetch, v, &t);
-            for (size_t r = 0; g->fetch_c && r < rows; r++)
+            for (size_t r = 0; g->far_c && r < rows; r++)
                 for (size_t c = 0; c < width; c += GEMM_LINE) __builtin_prefetch((const void *)(uintptr_t)(t.C + r * g->c_row + c), 1);
             gemm_tiles[v][rows][!t.ahead](&t);
         }
@@ -197,7 +201,8 @@ static void gemm_wide(const gemm_job *g, gemm_work *work)
 /* All rows of some columns. With more rows than a block, the first block leaves the panels of B for the others. */
 static void gemm_slab(const gemm_job *g, size_t step, gemm_work *work)
 {
-    const size_t M = g->M, N = g->N, K = g->K, rows = gemm_part(M, GEMM_BLOCK, 1), padded = gemm_round(N, R_WIDTH), c_row = padded + GEMM_LINE;
+    const size_t M = g->M, N = g->N, K = g->K, rows = gemm_part(M, GEMM_BLOCK, 1), padded = gemm_round(N, R_WIDTH);
+    const size_t c_row = padded + (gemm_far(padded + GEMM_LINE) ? 2 : 1) * GEMM_LINE;
     const bool beside = g->add || (K > 2 * step && M * N > 65536); /* between the steps, C is in a block of L2 */
     gr_real *packed = g->packed ? g->packed : M > rows ? work->slab : NULL;
     size_t i = 0;
@@ -209,7 +214,7 @@ static void gemm_slab(const gemm_job *g, size_t step, gemm_work *work)
             if (k) s.start = beside ? (gr_start){ work->block, c_row } : (gr_start){ s.C, s.c_row };
             if (beside && k + step < K) s.C = work->block, s.c_row = c_row, s.add = false;
             const bool last = k + step >= K;
-            s.near = padded * K <= GEMM_SLAB / 4, s.fetch_c = s.K >= 64 && gemm_far(s.c_row) && M * s.c_row >= GEMM_SLAB / 2;
+            s.near = padded * K <= GEMM_SLAB / 4, s.far_c = s.K >= 64 && gemm_far(s.c_row) && M * s.c_row >= GEMM_SLAB / 2;
             const size_t next = last ? (i + rows) * g->A.row : i * g->A.row + (k + step) * g->A.col;
             s.next_a = last && i + rows >= M ? 0 : (uintptr_t)(g->A.data + next);
             gemm_step(&s, work);

@@ -1,4 +1,4 @@
-/* core/gemm_copy.h - what the kernels of the matrix product and of convolution share: the shapes of their tiles, and dense copies of matrices. */
+/* core/gemm_copy.h - what the kernels of the matrix product and of convolution share: shapes of tiles, access to their C, and dense copies of matrices. */
 #ifndef GR_GEMM_COPY_H
 #define GR_GEMM_COPY_H
 #include "core/gemm.h"
@@ -22,7 +22,7 @@ static const unsigned char gemm_rows[] = { 0, 4, 4 };
 #endif
 enum { GEMM_VECTORS = sizeof gemm_rows - 1 };
 
-/* Each vector of a tile's C. The last of a row has only so many lanes inside C. */
+/* For each vector v of each row r of a tile's C, of which there are `rows` and `vectors`. Of the last vector of a row, only some lanes are inside C. */
 #define GEMM_EACH(r, v) UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vectors; v++)
 INLINE r_vec gemm_load(const gr_real *p, bool is_last, size_t lanes) { return is_last ? v_load_part(p, lanes) : v_load(p); }
 INLINE void gemm_store(gr_real *p, r_vec c, bool is_last, size_t lanes)

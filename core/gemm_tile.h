@@ -11,18 +11,18 @@
 #define GR_GEMM_TILE_H
 #include "core/gemm_copy.h"
 
-/* Most tiles neither copy nor prefetch. They are functions of their own, because the questions would make each tile longer (measured: 1 to 2 % of the time),
- * and take several k at a time: a tile of 12 vectors of 32 bytes has 20 instructions of its own for each k, so the eight of the loop count on a core that
- * decodes four at a time, or whose other thread takes half of them (measured 1.0 to 1.4 times as fast). With 64 bytes there are 34 to 44; an Intel server,
- * whose units for vectors also add integers, is 1.02 to 1.05 times as fast with two k at a time, and 1.01 to 1.03 with four. */
+/* Most tiles neither copy nor prefetch. They are functions of their own: asking whether to costs 1 to 2 % of the time (measured). Their loop takes several k
+ * at a time: a tile of 12 vectors of 32 bytes has 20 instructions of its own for each k, so the eight of the loop count on a core that decodes four at a time,
+ * or whose other thread takes half of them (measured 1.0 to 1.4 times as fast). With 64 bytes there are 34 to 44; an Intel server, whose units for vectors
+ * also add integers, is 1.02 to 1.05 times as fast with two k at a time, and 1.01 to 1.03 with four. */
 enum { GEMM_ROWS = 14 };
 
 typedef struct {
-    size_t K, ahead;                /* the first `ahead` of K also copy B, or prefetch */
+    size_t K, ahead;                /* the first `ahead` of K also copy B, or prefetch: all K if there is a panel, none in a plain tile */
     const gr_real *A, *B;           /* the rows of B are whole vectors */
     size_t a_row, a_col, b_row;
     gr_real *panel;                 /* where to write a dense copy of the rows of B; NULL means nowhere */
-    uintptr_t next;                 /* prefetch a row of B from this address into L2, then from next + next_row, and so on; 0 means nothing. */
+    uintptr_t next;                 /* prefetch as many bytes as a row of the panel has from here into L2, then from next + next_row, and so on; 0: nothing. */
     size_t next_row;                /* It is a number, since an address may lie outside the matrix */
     const gr_real *start;           /* of the sums; NULL means zero */
     gr_real *C;
@@ -30,11 +30,11 @@ typedef struct {
     bool add;                       /* the sums to C, instead of writing them */
 } gemm_tile;
 
-/* Where the next column of A and row of B begin. They are numbers, since in the end they are outside. A has one for every fourth row: one for each would
+/* Addresses of the next column of A and row of B, as numbers, since after the last step they lie outside. A has one for every fourth row: one for each would
  * need too many registers. */
 typedef struct { uintptr_t A[(GEMM_ROWS + 3) / 4], B; } gemm_at;
 
-/* Add a column of A times a row of B, which is then b. */
+/* Add to c the column of A times the row of B at `at`, leave that row in b, and move on. */
 INLINE void gemm_add(const int vectors, const int rows, r_vec (*c)[GEMM_VECTORS], r_vec *b, gemm_at *at, const gemm_tile *t)
 {
     UNROLL for (int v = 0; v < vectors; v++) b[v] = v_load((const gr_real *)at->B + v * R_WIDTH);
@@ -61,7 +61,7 @@ INLINE void gemm_run_tile(const int vectors, const int rows, const bool plain, g
             t.panel += vectors * R_WIDTH;
         }
         if (t.next) {
-            /* the last byte of each 64: where a row begins within a line, the panel before has read the line of its first byte */
+            /* the last byte of each 64: where a row of B begins within a line, the panel before has read that line */
             UNROLL for (int i = 0; i < vectors * GR_VECTOR_BYTES; i += 64) __builtin_prefetch((const void *)(t.next + (size_t)i + 63), 0, 2);
             t.next += t.next_row;
         }
@@ -71,7 +71,7 @@ INLINE void gemm_run_tile(const int vectors, const int rows, const bool plain, g
     GEMM_EACH(r, v) gemm_store(t.C + (size_t)r * t.c_row + v * R_WIDTH, c[r][v], v == vectors - 1, t.last);
 }
 
-/* One function per shape, so that the counts are constants and c[][] lives in registers. */
+/* Two functions per shape, [0] in general and [1] plain, so that the counts are constants and c[][] lives in registers. */
 #define GEMM_FUNCTION(v, r) \
     static void GR_NAME(gemm_tile_##v##_##r)(const gemm_tile *t) { gemm_run_tile(v, r, false, *t); } \
     static void GR_NAME(gemm_tile_##v##_##r##_plain)(const gemm_tile *t) { gemm_run_tile(v, r, true, *t); }
