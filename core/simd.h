@@ -5,8 +5,8 @@
 #define GR_SIMD_H
 #include "core/kernel.h"
 #include <stdbool.h>
-#if defined __x86_64__ && !defined GR_REAL_DOUBLE
-#include <immintrin.h>
+#if defined __x86_64__ && (defined __AVX2__ || defined GR_VECTOR_BYTES) && !defined GR_REAL_DOUBLE
+#include <immintrin.h> /* takes longer to compile than many a kernel, and those for SSE2 use nothing of it */
 #elif defined __aarch64__ && !defined GR_REAL_DOUBLE
 #include <arm_neon.h>
 #endif

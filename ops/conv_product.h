@@ -59,10 +59,10 @@ INLINE void conv_run_tile(const int vectors, const int rows, const bool each, co
     static void GR_NAME(conv_tile_##v##_##r)(const conv_product *t) { conv_run_tile(v, r, false, false, *t); } \
     static void GR_NAME(conv_each_##v##_##r)(const conv_product *t) { conv_run_tile(v, r, true, false, *t); } \
     static void GR_NAME(conv_near_##v##_##r)(const conv_product *t) { conv_run_tile(v, r, false, true, *t); }
-/* The compiler drops those that the table does not name. Tiles of neighbours have as many rows as they may. */
+/* The compiler drops those that the table does not name. Tiles of neighbours have as many rows as they may, of which there are 4, 6, or 8 and more. */
 #define CONV_FAR(r, f) ((r) <= CONV_FAST_ROWS ? GR_NAME(f) : NULL)
-#define CONV_ENTRY(v, r) \
-    [v][r] = { CONV_FAR(r, conv_tile_##v##_##r), CONV_FAR(r, conv_each_##v##_##r), (r) >= 4 ? GR_NAME(conv_near_##v##_##r) : NULL },
+#define CONV_NEAR(r, f) ((r) >= CONV_FAST_ROWS || (r) == 6 || ((r) == 4 && GR_VECTOR_BYTES == 16) ? GR_NAME(f) : NULL)
+#define CONV_ENTRY(v, r) [v][r] = { CONV_FAR(r, conv_tile_##v##_##r), CONV_FAR(r, conv_each_##v##_##r), CONV_NEAR(r, conv_near_##v##_##r) },
 GEMM_TILES(CONV_FUNCTION)
 static void (*const conv_tiles[GEMM_VECTORS + 1][CONV_ROWS + 1][3])(const conv_product *) = { GEMM_TILES(CONV_ENTRY) };
 #endif
