@@ -83,6 +83,8 @@ $(DIR)/%.$(1).o: %.c $(DIR)/flags ; @mkdir -p $$(@D) && $$(COMPILE) $($(1)) $$(T
 endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 $(DIR)/%.o: %.c $(DIR)/flags ; @mkdir -p $(@D) && $(COMPILE) -MMD -MP -c $< -o $@
+# The code for no instruction set of its own compiles in three quarters of the time and was measured as fast, within 1 %, with -O2.
+$(if $(ISAS),$(LIBRARY:%.c=$(DIR)/%.o)): private MODE := $(MODE:-O3=-O2)
 # Flags for the files that were measured to be faster with them. Two vectors of a long formula are computed in turns, because each step waits for the
 # one before it; and a pool takes vectors of 32 bytes, because gcc needs fewer shuffles to take every other value of them.
 TWO     := $(if $(CLANG),,-mtune=icelake-server -fschedule-insns -funroll-loops --param max-unroll-times=2 --param max-unrolled-insns=2000 \
