@@ -70,9 +70,7 @@ KERNEL(void, cross_entropy_forward, const cross_entropy_run *r, size_t group, si
     const gr_real *const x = r->x + cross_entropy_block(&s->axis, group, end, &n, &i);
     r_lanes m = { { 0 } }, sum = { { 0 } }, log_sum, smooth = { { 0 } };
     if (inner > 1) softmax_tile(&m, &sum, NULL, x, C, inner, n);
-    else
-        for (size_t j = 0, rows; j < n; j += rows)
-            rows = softmax_at_once(C, n - j), softmax_rows(m.v + j, sum.v + j, NULL, x + j * C, C, rows);
+    else softmax_rows(m.v, sum.v, NULL, x, C, n);
     for (int j = 0; j < 16; j++) log_sum.v[j] = r_log(sum.v[j]);
     if (s->smooth > 0) smooth = cross_entropy_smooth(x, s->weight, m, C, inner, n);
 

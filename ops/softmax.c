@@ -14,13 +14,15 @@
 
 /* ---- n rows of C values ---- */
 
+/* Of up to 16 rows, as many as L1 holds. */
+INLINE size_t softmax_at_once(size_t C, size_t rows) { return size_min(rows, C <= 128 ? 16 : C <= SOFTMAX_LONG ? SOFTMAX_ROWS : 1); }
 INLINE void softmax_of_rows(gr_real *restrict y, const gr_real *restrict x, size_t C, size_t n, bool log)
 {
-    gr_real m[SOFTMAX_ROWS], s[SOFTMAX_ROWS] = { 0 };
-    softmax_rows(m, s, log ? NULL : y, x, C, n); /* y is exp(x - m) now, or as it was */
-    for (size_t j = 0; j < SOFTMAX_ROWS; j++) s[j] = log ? r_log(s[j]) : 1 / s[j];
+    r_lanes m, s = { { 0 } };
+    softmax_rows(m.v, s.v, log ? NULL : y, x, C, n); /* y is exp(x - m) now, or as it was */
+    KEEP_LOOP for (size_t j = 0; j < 16; j++) s.v[j] = log ? r_log(s.v[j]) : 1 / s.v[j];
     for (size_t j = 0; j < n; j++, x += C, y += C) {
-        const gr_real mj = m[j], sj = s[j];
+        const gr_real mj = m.v[j], sj = s.v[j];
         for (size_t i = 0; i < C; i++) y[i] = log ? x[i] - mj - sj : y[i] * sj;
     }
 }

@@ -8,26 +8,29 @@
 #include "core/maths.h"
 #include "core/simd.h"
 
-/* Stands before a loop over 16 lanes of which some may be missing. The compiler turns that loop into one masked load or store. */
+/* Stands before a loop over 16 lanes of which some may be missing. The compiler turns that loop into a masked load. */
 #ifdef __clang__
 #define MASK_LOOP _Pragma("clang loop unroll(disable)")
 #else
 #define MASK_LOOP KEEP_LOOP
 #endif
 
-/* Sixteen values from x on; -inf stands for those beyond n. */
-INLINE r_lanes softmax_load(const gr_real *x, size_t n)
+/* v = sixteen values from x on; -inf stands for those beyond n. gcc would copy a result in pieces, and wait for them. */
+INLINE void softmax_load(r_lanes *v, const gr_real *x, size_t n)
 {
-    r_lanes v;
-    MASK_LOOP for (size_t l = 0; l < 16; l++) v.v[l] = l < n ? x[l] : -(gr_real)INFINITY;
-    return v;
+    const r_integer in = (r_integer)size_min(n, 16); /* of the width of a value, so that masks need no shuffles */
+    MASK_LOOP for (r_integer l = 0; l < 16; l++) v->v[l] = l < in ? x[l] : -(gr_real)INFINITY;
 }
-INLINE void softmax_store(gr_real *y, const r_lanes *v, size_t n) { MASK_LOOP for (size_t l = 0; l < 16; l++) if (l < n) y[l] = v->v[l]; }
+INLINE void softmax_store(gr_real *y, const r_lanes *v, size_t n)
+{
+    UNROLL for (size_t l = 0; l < 16; l += R_WIDTH) if (l < n) v_store_part(y + l, v_load(v->v + l), size_min(n - l, R_WIDTH));
+}
 
 /* max x. It may miss a NaN, but the sum of exp(x - m) does not. The last block overlaps the one before. */
 INLINE gr_real softmax_max(const gr_real *x, size_t C)
 {
-    r_lanes m = softmax_load(x, C);
+    r_lanes m;
+    softmax_load(&m, x, C);
     for (size_t c = 16; c < C; c += 16) {
         const gr_real *const block = x + (c + 16 < C ? c : C - 16);
         KEEP_LOOP for (size_t l = 0; l < 16; l++) m.v[l] = r_max(m.v[l], block[l]);
@@ -40,8 +43,7 @@ INLINE gr_real softmax_max(const gr_real *x, size_t C)
 /* Maxima m of n rows of C values, and the sums of exp(x - m). The terms are written to e unless it is NULL. n is 1 or 4: one short row after the
  * other takes up to twice as long as four together, because the processor waits at the end of each row. Vectors add the terms, because clang
  * takes a plain loop apart. */
-enum { SOFTMAX_ROWS = 4 };
-INLINE size_t softmax_at_once(size_t C, size_t rows) { return C <= 512 && rows >= SOFTMAX_ROWS ? SOFTMAX_ROWS : 1; } /* long rows may come from memory */
+enum { SOFTMAX_ROWS = 4, SOFTMAX_LONG = 512 }; /* longer rows may come from memory */
 INLINE void softmax_rows_of(gr_real *restrict m, gr_real *restrict sum, gr_real *restrict e, const gr_real *restrict x, size_t C, size_t n)
 {
     r_lanes s[SOFTMAX_ROWS], v;
@@ -56,17 +58,21 @@ INLINE void softmax_rows_of(gr_real *restrict m, gr_real *restrict sum, gr_real 
         }
     for (size_t j = 0; j < n && c < C; j++) {
         const gr_real mj = m[j];
-        v = softmax_load(x + j * C + c, C - c);
+        softmax_load(&v, x + j * C + c, C - c);
         KEEP_LOOP for (size_t l = 0; l < 16; l++) v.v[l] = r_exp_low(v.v[l] - mj);
         KEEP_LOOP for (size_t l = 0; l < 16; l++) s[j].v[l] += v.v[l];
         if (e) softmax_store(e + j * C + c, &v, C - c);
     }
     for (size_t j = 0; j < n; j++) sum[j] = r_tree(s[j]);
 }
+/* The same for any n. */
 INLINE void softmax_rows(gr_real *restrict m, gr_real *restrict sum, gr_real *restrict e, const gr_real *restrict x, size_t C, size_t n)
 {
-    if (n == 1) softmax_rows_of(m, sum, e, x, C, 1);
-    else softmax_rows_of(m, sum, e, x, C, SOFTMAX_ROWS);
+    for (size_t j = 0, rows; j < n; j += rows) {
+        rows = C <= SOFTMAX_LONG && n - j >= SOFTMAX_ROWS ? SOFTMAX_ROWS : 1;
+        if (rows == 1) softmax_rows_of(m + j, sum + j, e ? e + j * C : NULL, x + j * C, C, 1);
+        else softmax_rows_of(m + j, sum + j, e ? e + j * C : NULL, x + j * C, C, SOFTMAX_ROWS);
+    }
 }
 
 /* Column sums of s in r_tree's order. */
@@ -84,11 +90,13 @@ INLINE void softmax_tile(r_lanes *restrict max, r_lanes *restrict sum, gr_real *
     r_lanes m, s[16] = { { { 0 } } };
     for (int j = 0; j < 16; j++) m.v[j] = -(gr_real)INFINITY;
     for (size_t c = 0; c < C; c++) {
-        const r_lanes v = softmax_load(x + c * inner, n);
+        r_lanes v;
+        softmax_load(&v, x + c * inner, n);
         KEEP_LOOP for (int j = 0; j < 16; j++) m.v[j] = r_max(m.v[j], v.v[j]); /* as softmax_max */
     }
     for (size_t c = 0; c < C; c++) {
-        r_lanes v = softmax_load(x + c * inner, n), *const lane = s + c % 16;
+        r_lanes v, *const lane = s + c % 16;
+        softmax_load(&v, x + c * inner, n);
         KEEP_LOOP for (int j = 0; j < 16; j++) v.v[j] = r_exp_low(v.v[j] - m.v[j]);
         KEEP_LOOP for (int j = 0; j < 16; j++) lane->v[j] += v.v[j];
         if (e) softmax_store(e + c * inner, &v, n);

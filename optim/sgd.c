@@ -2,7 +2,7 @@
  *
  *     g = dx + decay x
  *     b = mu b + gain g                  mu = momentum, gain = 1 - dampening; at the first step mu = 0, gain = 1
- *     x = x - lr (look g + ahead b)      momentum: look 0, ahead 1; Nesterov's: look 1, ahead momentum; none: sgd_plain    */
+ *     x = x - lr b                       Nesterov's: x - lr (g + momentum b), with dampening 0; without momentum, x - lr g: sgd_plain */
 #include "core/kernel.h"
 #include "optim/internal.h"
 
@@ -11,14 +11,23 @@ KERNEL(void, sgd_plain, gr_real *restrict x, const gr_real *restrict dx, size_t 
     for (size_t i = 0; i < n; i++) x[i] -= lr * (dx[i] + decay * x[i]);
 }
 
-KERNEL(void, sgd_momentum, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict b, size_t n, gr_real decay,
-       gr_real lr, gr_real mu, gr_real gain, gr_real look, gr_real ahead)
+INLINE void sgd_move(const bool nesterov, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict b, size_t n, gr_real decay, gr_real lr, gr_real mu,
+                     gr_real gain, gr_real momentum)
 {
     for (size_t i = 0; i < n; i++) {
         const gr_real g = r_flush(dx[i] + decay * x[i]);
         b[i] = r_flush(mu * b[i] + gain * g);
-        x[i] -= lr * (look * g + ahead * b[i]);
+        x[i] -= lr * (nesterov ? g + momentum * b[i] : b[i]);
     }
+}
+KERNEL(void, sgd_momentum, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict b, size_t n, gr_real decay, gr_real lr, gr_real mu, gr_real gain)
+{
+    sgd_move(false, x, dx, b, n, decay, lr, mu, gain, mu);
+}
+KERNEL(void, sgd_nesterov, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict b, size_t n, gr_real decay, gr_real lr, gr_real mu,
+       gr_real momentum)
+{
+    sgd_move(true, x, dx, b, n, decay, lr, mu, 1, momentum);
 }
 
 #if GR_HOST
@@ -28,8 +37,9 @@ static void sgd_momentum_move(const gr_optim_part *p)
 {
     const gr_sgd_config *const s = p->settings;
     const double mu = p->step == 1 ? 0 : s->momentum, gain = p->step == 1 ? 1 : 1 - s->dampening;
-    sgd_momentum[gr_isa(p->t)](p->x, p->dx, p->state[0], p->n, (gr_real)p->weight_decay, (gr_real)p->lr, (gr_real)mu, (gr_real)gain, s->nesterov,
-                               s->nesterov ? (gr_real)s->momentum : 1);
+    const gr_real decay = (gr_real)p->weight_decay, lr = (gr_real)p->lr;
+    if (s->nesterov) sgd_nesterov[gr_isa(p->t)](p->x, p->dx, p->state[0], p->n, decay, lr, (gr_real)mu, (gr_real)s->momentum);
+    else sgd_momentum[gr_isa(p->t)](p->x, p->dx, p->state[0], p->n, decay, lr, (gr_real)mu, (gr_real)gain);
 }
 
 static const gr_optim_rule sgd_plain_rule = { "sgd", { NULL }, sgd_plain_move };
