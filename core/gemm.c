@@ -11,9 +11,9 @@
  * When C has more rows than a block, all panels are kept in the slab for the later blocks. All parts are of nearly equal size: 9 vectors are
  * three panels of 3, not two of 4 and one of 1.
  *
- * Four shapes take other ways (gemm_product): a tall C that is narrower than a vector is computed transposed; so is a wide C whose B is stored by
- * columns (gemm_is_wide); few rows turn such a B in registers (core/gemm_turned.h); and last columns that fill at most half a vector are a product of
- * their own, if C is tall or B is packed.
+ * Five shapes take other ways (gemm_product): a tall C that is narrower than a vector is computed transposed; so is a wide C whose B is stored by
+ * columns (gemm_is_wide); few rows turn such a B in registers (core/gemm_turned.h); few terms need no tiles (gemm_flat); and last columns that fill at
+ * most half a vector are a product of their own, if C is tall or B is packed.
  *
  * Every output is one sum over k, or over a part of at most 2048 (core/gemm.h). A step over K ends by writing the sums to C, or to a block beside it,
  * and the next step reads them again. This is exact, so the sizes of the steps cannot change a bit. */
@@ -30,6 +30,7 @@ enum {
     GEMM_PANEL = 4 * 64 / sizeof(float), /* columns, at most */
     GEMM_LINE = 64 / sizeof(gr_real),
     GEMM_PAD = 3 * GEMM_LINE, /* so that the rows of copies do not share the same few sets of a cache */
+    GEMM_FLAT = GR_VECTOR_BYTES == 32 ? 8 : 4, /* this few terms are added by whole rows of C */
     GEMM_STRIP = 1024,        /* rows of C that are computed at a time, transposed */
     GEMM_FEW = 8,             /* this few tiles gain nothing from a copy of the panel that they share */
     GEMM_INLINE = 5000,       /* less work than these nanoseconds is not worth a second thread */
@@ -264,6 +265,27 @@ static bool gemm_turns(const gemm_job *g)
     return few && g->B.row == 1 && !gemm_far(g->B.col) && !g->packed && g->start.data != g->C;
 }
 
+/* Few terms: a tile would begin and end with more work than it has (measured 1.2 to 3 times as fast), so the sums of a row of C run along the rows of B. */
+INLINE r_vec gemm_flat_sum(const int K, const r_vec *a, const gr_real *B, size_t b_row, r_vec c, size_t n)
+{
+    UNROLL for (int k = 0; k < K; k++) c = v_fma(a[k], gemm_load(B + (size_t)k * b_row, n < R_WIDTH, n), c);
+    return c;
+}
+INLINE void gemm_flat(const int K, const gemm_job *g)
+{
+    const size_t tail = g->N % R_WIDTH, whole = g->N - tail, b_row = g->B.row;
+    for (size_t i = 0; i < g->M; i++) {
+        const gr_real *const B = g->B.data, *const start = g->start.data ? g->start.data + i * g->start.row : NULL;
+        gr_real *const C = g->C + i * g->c_row;
+        r_vec a[8];
+        UNROLL for (int k = 0; k < K; k++) a[k] = v_set(g->A.data[i * g->A.row + (size_t)k * g->A.col]);
+        for (size_t j = 0; !start && j < whole; j += R_WIDTH) v_store(C + j, gemm_flat_sum(K, a, B + j, b_row, v_set(0), R_WIDTH));
+        for (size_t j = 0; start && j < whole; j += R_WIDTH) v_store(C + j, gemm_flat_sum(K, a, B + j, b_row, v_load(start + j), R_WIDTH));
+        if (!tail) continue;
+        v_store_part(C + whole, gemm_flat_sum(K, a, B + whole, b_row, start ? v_load_part(start + whole, tail) : v_set(0), tail), tail);
+    }
+}
+
 /* It also packs: a product without rows only writes the panels of B. */
 static void gemm_product(const gemm_job *g, gemm_work *work)
 {
@@ -272,7 +294,10 @@ static void gemm_product(const gemm_job *g, gemm_work *work)
     if (tall && N < R_WIDTH) gemm_narrow(g, work);
     else if (gemm_is_wide(g)) gemm_wide(g, work);
     else if (gemm_turns(g)) gemm_turned(g);
-    else if (whole && tail && tail <= R_WIDTH / 2 && (tall || g->packed)) { /* compute a tail that would waste most of a vector on its own */
+    else if (K && K <= GEMM_FLAT && N >= 2 * R_WIDTH && g->B.col == 1 && !g->packed) {
+#define GEMM_FLAT_CASE(v, k) case k: gemm_flat(k, g); break;
+        switch (K) { GEMM_UP_TO_6(GEMM_FLAT_CASE, 1) GEMM_FLAT_CASE(1, 7) GEMM_FLAT_CASE(1, 8) }
+    } else if (whole && tail && tail <= R_WIDTH / 2 && (tall || g->packed)) { /* compute a tail that would waste most of a vector on its own */
         const gemm_job most = gemm_part_of(g, 0, 0, 0, M, whole, K, g->packed);
         const gemm_job rest = gemm_part_of(g, 0, whole, 0, M, tail, K, g->packed ? g->packed + whole * K : NULL);
         gemm_product(&most, work), gemm_product(&rest, work);
