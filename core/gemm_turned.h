@@ -17,8 +17,8 @@ enum { GEMM_TURNED = GEMM_VECTORS == 2 && GR_VECTOR_BYTES == 16 ? 2 : 128 / GR_V
 /* C += A B for n of K. steps counts down. */
 INLINE void gemm_turned_step(const int vectors, const int rows, size_t steps, size_t n, gr_mat A, const gr_real **B, size_t b_col, r_vec (*C)[GEMM_TURNED])
 {
-    const bool two = V_TURN == 8 && vectors == 2;
-    const size_t lines = rows <= 2 || two ? (1 + two) * R_WIDTH * V_TURN / 16 : 0;
+    const bool two = vectors == 2;
+    const size_t lines = rows <= 2 || V_TURN == 8 ? (1 + two) * R_WIDTH * V_TURN / 16 : 0;
     UNROLL for (int v = 0; v < vectors; v += 1 + two) {
         const uintptr_t ahead = (uintptr_t)(B[v] + steps % (16 / V_TURN) * lines * b_col) + 128;
         r_vec b[V_TURN], next[V_TURN];
