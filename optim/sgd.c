@@ -11,23 +11,14 @@ KERNEL(void, sgd_plain, gr_real *restrict x, const gr_real *restrict dx, size_t 
     for (size_t i = 0; i < n; i++) x[i] -= lr * (dx[i] + decay * x[i]);
 }
 
-INLINE void sgd_move(const bool nesterov, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict b, size_t n, gr_real decay, gr_real lr, gr_real mu,
-                     gr_real gain, gr_real momentum)
+KERNEL(void, sgd_momentum, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict b, size_t n, gr_real decay, gr_real lr, gr_real mu, gr_real gain,
+       gr_real nesterov)
 {
     for (size_t i = 0; i < n; i++) {
         const gr_real g = r_flush(dx[i] + decay * x[i]);
         b[i] = r_flush(mu * b[i] + gain * g);
-        x[i] -= lr * (nesterov ? g + momentum * b[i] : b[i]);
+        x[i] -= lr * (nesterov > 0 ? g + nesterov * b[i] : b[i]);
     }
-}
-KERNEL(void, sgd_momentum, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict b, size_t n, gr_real decay, gr_real lr, gr_real mu, gr_real gain)
-{
-    sgd_move(false, x, dx, b, n, decay, lr, mu, gain, mu);
-}
-KERNEL(void, sgd_nesterov, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict b, size_t n, gr_real decay, gr_real lr, gr_real mu,
-       gr_real momentum)
-{
-    sgd_move(true, x, dx, b, n, decay, lr, mu, 1, momentum);
 }
 
 #if GR_HOST
@@ -37,9 +28,8 @@ static void sgd_momentum_move(const gr_optim_part *p)
 {
     const gr_sgd_config *const s = p->settings;
     const double mu = p->step == 1 ? 0 : s->momentum, gain = p->step == 1 ? 1 : 1 - s->dampening;
-    const gr_real decay = (gr_real)p->weight_decay, lr = (gr_real)p->lr;
-    if (s->nesterov) sgd_nesterov[gr_isa(p->t)](p->x, p->dx, p->state[0], p->n, decay, lr, (gr_real)mu, (gr_real)s->momentum);
-    else sgd_momentum[gr_isa(p->t)](p->x, p->dx, p->state[0], p->n, decay, lr, (gr_real)mu, (gr_real)gain);
+    sgd_momentum[gr_isa(p->t)](p->x, p->dx, p->state[0], p->n, (gr_real)p->weight_decay, (gr_real)p->lr, (gr_real)mu, (gr_real)gain,
+                               s->nesterov ? (gr_real)s->momentum : 0);
 }
 
 static const gr_optim_rule sgd_plain_rule = { "sgd", { NULL }, sgd_plain_move };
