@@ -8,18 +8,12 @@
 #include "core/maths.h"
 #include "core/simd.h"
 
-/* Stands before a loop over 16 lanes of which some may be missing. The compiler turns that loop into a masked load. */
-#ifdef __clang__
-#define MASK_LOOP _Pragma("clang loop unroll(disable)")
-#else
-#define MASK_LOOP KEEP_LOOP
-#endif
-
 /* v = sixteen values from x on; -inf stands for those beyond n. gcc would copy a result in pieces, and wait for them. */
 INLINE void softmax_load(r_lanes *v, const gr_real *x, size_t n)
 {
-    const r_integer in = (r_integer)size_min(n, 16); /* of the width of a value, so that masks need no shuffles */
-    MASK_LOOP for (r_integer l = 0; l < 16; l++) v->v[l] = l < in ? x[l] : -(gr_real)INFINITY;
+    const r_integer in = (r_integer)size_min(n, 16); /* as wide as a value, so that the comparison needs no shuffles */
+    UNROLL for (size_t l = 0; l < 16; l += R_WIDTH) v_store(v->v + l, v_load_most(x + l, n > l ? n - l : 0));
+    KEEP_LOOP for (r_integer l = 0; l < 16; l++) v->v[l] = l < in ? v->v[l] : -(gr_real)INFINITY;
 }
 INLINE void softmax_store(gr_real *y, const r_lanes *v, size_t n)
 {
