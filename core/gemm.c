@@ -266,8 +266,9 @@ static bool gemm_turns(const gemm_job *g)
 }
 
 /* Few terms: a tile would begin and end with more work than it has (measured 1.2 to 3 times as fast), so the sums of a row of C run along the rows of B. */
-INLINE r_vec gemm_flat_sum(const int K, const r_vec *a, const gr_real *B, size_t b_row, r_vec c, size_t n)
+INLINE r_vec gemm_flat_sum(const int K, const r_vec *a, const gr_real *B, size_t b_row, const gr_real *start, size_t n)
 {
+    r_vec c = start ? gemm_load(start, n < R_WIDTH, n) : v_set(0);
     UNROLL for (int k = 0; k < K; k++) c = v_fma(a[k], gemm_load(B + (size_t)k * b_row, n < R_WIDTH, n), c);
     return c;
 }
@@ -279,10 +280,8 @@ INLINE void gemm_flat(const int K, const gemm_job *g)
         gr_real *const C = g->C + i * g->c_row;
         r_vec a[8];
         UNROLL for (int k = 0; k < K; k++) a[k] = v_set(g->A.data[i * g->A.row + (size_t)k * g->A.col]);
-        for (size_t j = 0; !start && j < whole; j += R_WIDTH) v_store(C + j, gemm_flat_sum(K, a, B + j, b_row, v_set(0), R_WIDTH));
-        for (size_t j = 0; start && j < whole; j += R_WIDTH) v_store(C + j, gemm_flat_sum(K, a, B + j, b_row, v_load(start + j), R_WIDTH));
-        if (!tail) continue;
-        v_store_part(C + whole, gemm_flat_sum(K, a, B + whole, b_row, start ? v_load_part(start + whole, tail) : v_set(0), tail), tail);
+        for (size_t j = 0; j < whole; j += R_WIDTH) v_store(C + j, gemm_flat_sum(K, a, B + j, b_row, start ? start + j : NULL, R_WIDTH));
+        if (tail) v_store_part(C + whole, gemm_flat_sum(K, a, B + whole, b_row, start ? start + whole : NULL, tail), tail);
     }
 }
 

@@ -61,8 +61,7 @@ double gr_item(const gr_tensor *x)
     gr_tape *const t = x->stamp == GR__OVERWRITTEN ? NULL : x->tape; /* then len is wrong, too, and the result is NaN */
     if (t && (poisoned || !gr__alive(t, x))) gr__refuse_dead(t, "gr_item", "x", 0, x);
     else if (x->len == 1) return (double)x->data[0];
-    else if (t) gr_fail_as(t, GR_MISUSE, "gr_item", "x must hold one value; got %s. Reduce it with gr_mean or gr_sum, or read its data",
-                           gr_shape_text(t, x));
+    else if (t) gr_fail_as(t, GR_MISUSE, "gr_item", "x must hold one value; got %s. Reduce it with gr_mean or gr_sum, or read its data", gr_shape_text(t, x));
     return (double)NAN;
 }
 

@@ -218,8 +218,7 @@ gr_tensor *gr_tie(gr_tape *t, gr_module *m, const char *name, gr_tensor *tensor)
     if (!gr_alive(t, NULL, "the tensor to tie", tensor)) return NULL;
     gr_slot *const first = gr_slot_find(root_of(m), tensor->path);
     if (!first || first->tensor != tensor || first->kind != GR_PARAMETER)
-        return gr_fail(t, NULL, "'%s' under %s is to be tied to %s, which is no parameter of this tree", name ? name : "NULL", place,
-                       gr_shape_text(t, tensor));
+        return gr_fail(t, NULL, "'%s' under %s is to be tied to %s, which is no parameter of this tree", name ? name : "NULL", place, gr_shape_text(t, tensor));
     gr_slot *const s = gr__slot_append(t, m, name, GR_PARAMETER);
     if (!s) return NULL;
     s->tensor = tensor, s->tied = first, s->init = first->init, s->no_decay = first->no_decay, s->frozen = first->frozen;

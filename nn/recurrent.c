@@ -99,8 +99,7 @@ gr_recurrent *gr_recurrent_new(gr_tape *t, gr_module *parent, const char *name, 
     size_t count, bytes;
     if (!gr_size_mul(c.layers, directions, &count) || !gr_size_mul(count, sizeof(gr_recurrent_weights), &bytes) ||
         !gr_size_add(bytes, sizeof(gr_recurrent) + 2 * room, &bytes))
-        return gr_fail(t, NULL, "%s: %s %s of %zu layers is too large for this machine", name ? name : kind->of->op->name, kind->article,
-                       kind->kind, c.layers);
+        return gr_fail(t, NULL, "%s: %s %s of %zu layers is too large for this machine", name ? name : kind->of->op->name, kind->article, kind->kind, c.layers);
     gr_recurrent *l = gr_module_make(t, parent, name, kind->kind, bytes);
     if (!l) return NULL;
     l->kind = which, l->input = input, l->hidden = hidden, l->layers = c.layers, l->directions = directions, l->config = c;

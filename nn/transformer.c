@@ -13,8 +13,7 @@ static gr_module *transformer_norm_new(gr_tape *t, gr_module *parent, const char
     const gr_norm_kind kind = c->no_norm ? GR_NORM_NONE : c->norm == GR_NORM_NONE ? GR_NORM_LAYER : c->norm;
     return gr_norm_new(t, parent, name, kind, size, NULL);
 }
-gr_transformer_layer *gr_transformer_layer_new(gr_tape *t, gr_module *parent, const char *name, size_t size, size_t heads,
-                                               const gr_transformer_config *config)
+gr_transformer_layer *gr_transformer_layer_new(gr_tape *t, gr_module *parent, const char *name, size_t size, size_t heads, const gr_transformer_config *config)
 {
     const bool decoder = config && config->decoder;
     gr_transformer_layer *l = gr_module_make(t, parent, name, decoder ? "TransformerDecoderLayer" : "TransformerLayer", sizeof *l);

@@ -101,10 +101,7 @@ static conv_tiling conv_tiling_of(const gr__conv_plan *p, conv_kind kind)
 }
 
 static bool conv_is(const size_t v[2], size_t n) { return v[0] == n && v[1] == n; }
-static bool point_fits(const gr__conv_plan *p)
-{
-    return conv_is(p->kernel, 1) && conv_is(p->stride, 1) && conv_is(p->padding, 0) && conv_is(p->extra, 0);
-}
+static bool point_fits(const gr__conv_plan *p) { return conv_is(p->kernel, 1) && conv_is(p->stride, 1) && conv_is(p->padding, 0) && conv_is(p->extra, 0); }
 
 /* How far row (or column) a of the kernel leads a phase, which begins at `first`, in what is read; SIZE_MAX: the phase does not see it. */
 static size_t conv_tap(const gr__conv_plan *p, bool back, int k, size_t first, size_t a)

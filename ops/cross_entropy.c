@@ -214,8 +214,7 @@ static void nll_values(const cross_entropy_saved *s, const gr_tensor *x, gr_real
 
 /* ---- The public functions ---- */
 
-static gr_tensor *cross_entropy_make(gr_tape *t, const gr_op *op, const char *name, gr_tensor *x, const gr_ints *target,
-                                     const gr_cross_entropy_config *config)
+static gr_tensor *cross_entropy_make(gr_tape *t, const gr_op *op, const char *name, gr_tensor *x, const gr_ints *target, const gr_cross_entropy_config *config)
 {
     const bool nll = op == &nll_op;
     cross_entropy_saved s = { 0 };

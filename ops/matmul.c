@@ -51,14 +51,8 @@ static gr_mat matmul_matrix(const gr_real *data, size_t i, size_t rows, size_t c
 static gr_mat matmul_turned(gr_mat A) { return (gr_mat){ A.data, A.col, A.row }; }
 
 /* The matrices behind matrix r of c. */
-static gr_mat matmul_a(const matmul_call *c, size_t r)
-{
-    return matmul_matrix(c->a, gr__runs_small(&c->s->a, r, NULL), c->s->M, c->s->K, c->s->ta);
-}
-static gr_mat matmul_b(const matmul_call *c, size_t r)
-{
-    return matmul_matrix(c->b, gr__runs_small(&c->s->b, r, NULL), c->s->K, c->s->N, c->s->tb);
-}
+static gr_mat matmul_a(const matmul_call *c, size_t r) { return matmul_matrix(c->a, gr__runs_small(&c->s->a, r, NULL), c->s->M, c->s->K, c->s->ta); }
+static gr_mat matmul_b(const matmul_call *c, size_t r) { return matmul_matrix(c->b, gr__runs_small(&c->s->b, r, NULL), c->s->K, c->s->N, c->s->tb); }
 static gr_mat matmul_dc(const matmul_call *c, size_t r) { return matmul_matrix(c->dc, r, c->s->M, c->s->N, false); }
 
 /* C [rows, columns] = A B, or += A B; A has n columns. With turned, C holds the transpose, which is B' A'. */

@@ -51,8 +51,7 @@ static bool sequence_check_bn(gr_tape *t, const gr_op *op, const gr__sequence *s
                 return gr_fail(t, op, s->norm == GR_LSTM_BN ? "%s.%s is given, but only bn_c has one" : "%s.%s is given, but norm lacks GR_LSTM_BN",
                                norm[n], part[i]);
             if (wanted && !gr__shapes_are_equal(gr_shape_of(has[i]), shape))
-                return gr_fail(t, op, "norm is GR_LSTM_BN, so %s.%s must be %s; got %s", norm[n], part[i], gr_shape_name(t, shape),
-                               gr_shape_text(t, has[i]));
+                return gr_fail(t, op, "norm is GR_LSTM_BN, so %s.%s must be %s; got %s", norm[n], part[i], gr_shape_name(t, shape), gr_shape_text(t, has[i]));
         }
     }
     return true;

@@ -166,10 +166,7 @@ void gr_optim_observe(gr_optim *o, double loss)
     else if ((size_t)++o->count.bad > o->schedule.steps) o->rate.plateau_scale *= o->schedule.factor, o->count.bad = 0;
 }
 
-double gr_optim_lr(const gr_optim *o)
-{
-    return o ? o->rate.lr * o->rate.plateau_scale * gr_schedule_scale(o->schedule, (size_t)o->count.steps) : (double)NAN;
-}
+double gr_optim_lr(const gr_optim *o) { return o ? o->rate.lr * o->rate.plateau_scale * gr_schedule_scale(o->schedule, (size_t)o->count.steps) : (double)NAN; }
 void gr_optim_set_lr(gr_optim *o, double lr) { if (o) o->rate.lr = lr; }
 size_t gr_optim_steps(const gr_optim *o) { return o ? (size_t)o->count.steps : 0; }
 

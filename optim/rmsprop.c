@@ -14,8 +14,7 @@
 
 /* momentum and centered are constants in each of the four calls below, so that each loop is vectorised. */
 INLINE void rmsprop_range(gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict v, gr_real *restrict b, gr_real *restrict a, size_t n,
-                          gr_real decay, gr_real alpha, gr_real gain, gr_real eps, gr_real mu, gr_real lr, gr_real least, bool momentum,
-                          bool centered)
+                          gr_real decay, gr_real alpha, gr_real gain, gr_real eps, gr_real mu, gr_real lr, gr_real least, bool momentum, bool centered)
 {
     for (size_t i = 0; i < n; i++) {
         const gr_real g = r_flush(dx[i] + decay * x[i]), h = r_abs(g) < R(0x1p-58) ? 0 : g, square = gain * h * h;

@@ -35,10 +35,7 @@ static double whole_power(double x, size_t n) /* by squaring */
 }
 
 /* Half a cosine: from at part 0, to at part 1 and behind it. */
-static double cosine_between(double from, double to, double part)
-{
-    return part < 1 ? to + (from - to) * (1 + gr__cosine_of_turn(part / 2)) / 2 : to;
-}
+static double cosine_between(double from, double to, double part) { return part < 1 ? to + (from - to) * (1 + gr__cosine_of_turn(part / 2)) / 2 : to; }
 
 static double multi_step_scale(const gr_schedule *s, size_t step)
 {

@@ -33,10 +33,7 @@ void gr__checksum_add(gr__checksum *c, const void *p, size_t n)
 
 uint64_t gr__checksum_value(const gr__checksum *c) { return ~c->state; }
 
-void gr__checksum_text(uint64_t value, char *text)
-{
-    snprintf(text, GR__CHECKSUM_LENGTH + 1, "%s%016llx", GR__CHECKSUM_NAME, (unsigned long long)value);
-}
+void gr__checksum_text(uint64_t value, char *text) { snprintf(text, GR__CHECKSUM_LENGTH + 1, "%s%016llx", GR__CHECKSUM_NAME, (unsigned long long)value); }
 
 bool gr__checksum_is_text(const char *text, size_t length)
 {

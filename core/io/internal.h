@@ -6,8 +6,7 @@
 
 /* See core/files.h. e must not hold an error yet. file is open; it is read and closed. */
 gr_safetensors *gr__safetensors_read(gr__failure *e, const gr_allocator *memory, gr__file *file);
-bool gr__safetensors_write(gr__failure *e, const gr_allocator *memory, const char *path, const gr_safetensors_item *items, size_t n,
-                           const char *const *notes);
+bool gr__safetensors_write(gr__failure *e, const gr_allocator *memory, const char *path, const gr_safetensors_item *items, size_t n, const char *const *notes);
 
 /* Parse the header json of length bytes into f, which has f->data_bytes and memory for its text. *digits is the place of the checksum's digits
  * in json, or NULL. */
