@@ -272,17 +272,23 @@ INLINE r_vec gemm_flat_sum(const int K, const r_vec *a, const gr_real *B, size_t
     UNROLL for (int k = 0; k < K; k++) c = v_fma(a[k], gemm_load(B + (size_t)k * b_row, n < R_WIDTH, n), c);
     return c;
 }
-INLINE void gemm_flat(const int K, const gemm_job *g)
+INLINE void gemm_flat_rows(const int K, const gemm_job *g)
 {
     const size_t tail = g->N % R_WIDTH, whole = g->N - tail, b_row = g->B.row;
     for (size_t i = 0; i < g->M; i++) {
         const gr_real *const B = g->B.data, *const start = g->start.data ? g->start.data + i * g->start.row : NULL;
         gr_real *const C = g->C + i * g->c_row;
-        r_vec a[8];
+        r_vec a[GEMM_FLAT];
         UNROLL for (int k = 0; k < K; k++) a[k] = v_set(g->A.data[i * g->A.row + (size_t)k * g->A.col]);
         for (size_t j = 0; j < whole; j += R_WIDTH) v_store(C + j, gemm_flat_sum(K, a, B + j, b_row, start ? start + j : NULL, R_WIDTH));
         if (tail) v_store_part(C + whole, gemm_flat_sum(K, a, B + whole, b_row, start ? start + whole : NULL, tail), tail);
     }
+}
+
+#define GEMM_FLAT_CASE(v, k) case k: if (k <= GEMM_FLAT) gemm_flat_rows(k <= GEMM_FLAT ? k : 1, g); break;
+static __attribute__((noinline)) void GR_NAME(gemm_flat)(const gemm_job *g)
+{
+    switch (g->K) { GEMM_UP_TO_6(GEMM_FLAT_CASE, 1) GEMM_FLAT_CASE(1, 7) GEMM_FLAT_CASE(1, 8) }
 }
 
 /* It also packs: a product without rows only writes the panels of B. */
@@ -293,10 +299,8 @@ static void gemm_product(const gemm_job *g, gemm_work *work)
     if (tall && N < R_WIDTH) gemm_narrow(g, work);
     else if (gemm_is_wide(g)) gemm_wide(g, work);
     else if (gemm_turns(g)) gemm_turned(g);
-    else if (K && K <= GEMM_FLAT && N >= 2 * R_WIDTH && g->B.col == 1 && !g->packed) {
-#define GEMM_FLAT_CASE(v, k) case k: gemm_flat(k, g); break;
-        switch (K) { GEMM_UP_TO_6(GEMM_FLAT_CASE, 1) GEMM_FLAT_CASE(1, 7) GEMM_FLAT_CASE(1, 8) }
-    } else if (whole && tail && tail <= R_WIDTH / 2 && (tall || g->packed)) { /* compute a tail that would waste most of a vector on its own */
+    else if (K && K <= GEMM_FLAT && N >= 2 * R_WIDTH && g->B.col == 1 && !g->packed) GR_NAME(gemm_flat)(g);
+    else if (whole && tail && tail <= R_WIDTH / 2 && (tall || g->packed)) { /* compute a tail that would waste most of a vector on its own */
         const gemm_job most = gemm_part_of(g, 0, 0, 0, M, whole, K, g->packed);
         const gemm_job rest = gemm_part_of(g, 0, whole, 0, M, tail, K, g->packed ? g->packed + whole * K : NULL);
         gemm_product(&most, work), gemm_product(&rest, work);
