@@ -285,6 +285,7 @@ INLINE void gemm_flat_rows(const int K, const gemm_job *g)
     }
 }
 
+/* The second condition is for the compiler, which warns of what cannot run. */
 #define GEMM_FLAT_CASE(v, k) case k: if (k <= GEMM_FLAT) gemm_flat_rows(k <= GEMM_FLAT ? k : 1, g); break;
 static __attribute__((noinline)) void GR_NAME(gemm_flat)(const gemm_job *g)
 {

@@ -1,7 +1,7 @@
 /* core/gemm_turned.h - the tile of the matrix product for few rows and a B that is stored by columns, such as the weights of a linear layer; only for
- * core/gemm.c. V_TURN rows of B at a time are turned in registers and used at once, so nothing is copied. Two vectors of 64 bytes are turned before their
- * products, which hides the latency of the sums, and loads a value of A once for both; 16 registers hold only one. The time goes into reading B: its
- * lines are fetched two ahead (in double every second one), some at each step, unless the products take longer. */
+ * core/gemm.c. V_TURN rows of B at a time are turned in registers and used at once, so nothing is copied. Where a tile has two vectors, both are turned
+ * before their products, which hides the latency of the sums, and loads a value of A once for both; more are taken one after the other. The time goes into
+ * reading B: its lines are fetched two ahead (in double every second one), some at each step, unless the products take longer. */
 #ifndef GR_GEMM_TURNED_H
 #define GR_GEMM_TURNED_H
 #include "core/gemm_copy.h"

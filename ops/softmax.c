@@ -14,7 +14,7 @@
 
 /* ---- n rows of C values ---- */
 
-/* Of up to 16 rows, as many as L1 holds. */
+/* How many rows are computed at a time: 16, whose logarithms are one vector, if L1 holds them. */
 INLINE size_t softmax_at_once(size_t C, size_t rows) { return size_min(rows, C <= 128 ? 16 : C <= SOFTMAX_LONG ? SOFTMAX_ROWS : 1); }
 INLINE void softmax_of_rows(gr_real *restrict y, const gr_real *restrict x, size_t C, size_t n, bool log)
 {
