@@ -75,8 +75,7 @@ bool gr__init_draw(gr_tape *t, const gr_slot *s)
     if (init.kind > GR_INIT_ORTHOGONAL) init = init_resolve(init, x);
     for (size_t i = 0; i < x->len; i++) {
         const double value = init.kind == GR_INIT_UNIFORM  ? gr_stream_uniform(&stream, init.a, init.b)
-                             : init.kind == GR_INIT_NORMAL ? gr_stream_normal(&stream, init.a, init.b)
-                                                           : init.a;
+                             : init.kind == GR_INIT_NORMAL ? gr_stream_normal(&stream, init.a, init.b) : init.a;
         x->data[i] = (gr_real)value;
     }
     gr__was_written(x);
