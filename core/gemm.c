@@ -65,7 +65,7 @@ typedef struct {
     gr__fetch *fetch;
     bool add;         /* the sums to C, instead of writing them */
     bool near;        /* what is read of packed stays in L2: no prefetch */
-    bool far_c;       /* prefetch C: it is large, and its rows share few sets of a cache */
+    gr_start far;     /* what the sums start at, or C, if L2 may not hold it: each tile prefetches the next one's part */
     uintptr_t next_a; /* the part of A that is read after this one, or 0 */
 } gemm_job;
 
@@ -144,13 +144,12 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
             rows = M / tiles + (x < M % tiles);
             const bool reads_b = in_place && (x == 0 || !keep), prefetches = ahead.bytes && (x || tiles == 1); /* the first of several waits for B itself */
             t.A = A.data + i * A.row, t.C = g->C + i * g->c_row + j, t.start = g->start.data ? g->start.data + i * g->start.row + j : NULL;
-            t.B = reads_b ? B.data + j : P, t.b_row = reads_b ? B.row : width;
-            t.panel = x == 0 && keep ? P : NULL;
+            t.B = reads_b ? B.data + j : P, t.b_row = reads_b ? B.row : width, t.panel = x == 0 && keep ? P : NULL;
             t.next = prefetches ? ahead.at : 0, t.next_row = ahead.row, t.ahead = t.panel ? K : prefetches ? size_min(K, ahead.rows) : 0;
             if (prefetches) ahead.at += line, ahead.bytes -= size_min(line, ahead.bytes);
             if (g->fetch) gemm_fetch(g->fetch, v, &t);
-            for (size_t r = 0; g->far_c && r < rows; r++)
-                for (size_t c = 0; c < width; c += GEMM_LINE) __builtin_prefetch((const void *)(uintptr_t)(t.C + r * g->c_row + c), 1);
+            for (size_t r = 0, to = x + 1 < tiles ? (i + rows) * g->far.row + j : j + width; g->far.data && r < rows; r++, to += g->far.row)
+                for (size_t c = 0; c < width; c += GEMM_LINE) __builtin_prefetch((const void *)((uintptr_t)g->far.data + (to + c) * sizeof(gr_real)), 1);
             gemm_tiles[v][rows][!t.ahead](&t);
         }
         j += width;
@@ -211,11 +210,12 @@ static void gemm_slab(const gemm_job *g, size_t step, gemm_work *work)
         size_t k = 0;
         do {
             gemm_job s = gemm_part_of(g, i, 0, k, size_min(rows, M - i), N, size_min(step, K - k), packed ? packed + k * padded : NULL);
-            s.ready = g->ready || i > 0;
+            s.ready = g->ready || i > 0, s.near = padded * K <= GEMM_SLAB / 4;
             if (k) s.start = beside ? (gr_start){ work->block, c_row } : (gr_start){ s.C, s.c_row };
             if (beside && k + step < K) s.C = work->block, s.c_row = c_row, s.add = false;
             const bool last = k + step >= K;
-            s.near = padded * K <= GEMM_SLAB / 4, s.far_c = s.K >= 64 && gemm_far(s.c_row) && M * s.c_row >= GEMM_SLAB / 2;
+            const gr_start far = k == 0 && g->start.data && g->start.row ? s.start : (gr_start){ s.C, gemm_far(s.c_row) ? s.c_row : 0 };
+            if (s.K >= 64 && M * far.row >= GEMM_SLAB / 2) s.far = far;
             const size_t next = last ? (i + rows) * g->A.row : i * g->A.row + (k + step) * g->A.col;
             s.next_a = last && i + rows >= M ? 0 : (uintptr_t)(g->A.data + next);
             gemm_step(&s, work);
