@@ -263,9 +263,10 @@ static void point_group(void *argument, size_t i, int thread)
     const conv_call *r = argument;
     const gr__conv_pass *c = r->c;
     const size_t C = r->p->C, O = r->p->O, P = r->p->out[0] * r->p->out[1], from = c->back ? O : C, to = c->back ? C : O, g = i % r->p->G;
-    gr_real *const y = c->y + i * to * P, *const start = c->bias ? c->scratch + g * to * P : c->add ? y : NULL;
+    gr_real *const y = c->y + i * to * P;
+    const gr_start start = c->bias ? (gr_start){ c->bias + g * to, 1, true } : (gr_start){ c->add ? y : NULL, P };
     gr__gemm_serial(r->isa, to, P, from, (gr_mat){ c->weight + g * O * C, c->back ? 1 : C, c->back ? C : 1 }, (gr_mat){ c->x + i * from * P, P, 1 },
-                    y, P, (gr_start){ start, P }, gr__work(r->t, thread));
+                    y, P, start, gr__work(r->t, thread));
 }
 
 /* With AVX2 and AVX-512, other sizes are no slower by the other product. Without them no size is: there a load of a part of a vector is a loop. */
@@ -277,11 +278,8 @@ static bool depth_fits(const gr__conv_plan *p, bool back, int isa)
 
 static void conv_direct_convolve(gr_tape *t, const gr__conv_plan *p, const gr__conv_pass *c)
 {
-    const size_t P = p->out[0] * p->out[1];
     conv_call call = { t, p, c, gr_isa(t) };
     if (point_fits(p)) {
-        for (size_t o = 0; c->bias && o < p->G * (c->back ? p->C : p->O); o++)
-            for (size_t i = 0; i < P; i++) c->scratch[o * P + i] = c->bias[o];
         gr_parallel(t, p->N * p->G, conv_work(p), point_group, &call);
     } else if (depth_fits(p, c->back, gr_isa(t))) {
         gr__parallel_rows(t, p->N * p->G, DEPTH_IMAGES, conv_work(p), conv_depth[gr_isa(t)], &call);
@@ -329,7 +327,7 @@ static void conv_direct_dweight(gr_tape *t, const gr__conv_plan *p, const gr_rea
 static size_t conv_direct_len(const gr__conv_plan *p, bool backward)
 {
     size_t most = 0;
-    if (point_fits(p) && !backward) return conv_times(conv_times(p->G, p->transposed ? p->C : p->O), conv_times(p->out[0], p->out[1]));
+    if (point_fits(p) && !backward) return 0;
     for (int kind = CONV_FORWARD; kind <= CONV_DWEIGHT; kind++) {
         const conv_tiling w = conv_tiling_of(p, (conv_kind)kind);
         const size_t parts = kind == CONV_DWEIGHT ? conv_round(conv_plus(conv_times(gr_chunks(p->N, p->chunk), conv_weight_len(p)), CONV_ROOM)) : 0;
