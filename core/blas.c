@@ -24,7 +24,7 @@ bool gr__gemm_blas(size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C,
 {
     CBLAS_TRANSPOSE ta, tb;
     int lda, ldb;
-    if (!K || start.by_rows || ldc > INT_MAX || !blas_layout(A, M, K, &ta, &lda) || !blas_layout(B, K, N, &tb, &ldb)) return false;
+    if (!K || start.row == 1 || ldc > INT_MAX || !blas_layout(A, M, K, &ta, &lda) || !blas_layout(B, K, N, &tb, &ldb)) return false;
     const bool adds = start.data == C && start.row == ldc;
     for (size_t i = 0; i < M && start.data && !adds; i++) memmove(C + i * ldc, start.data + i * start.row, N * sizeof *C);
     BLAS_GEMM(CblasRowMajor, ta, tb, (int)M, (int)N, (int)K, 1, A.data, lda, B.data, ldb, start.data ? 1 : 0, C, (int)ldc);

@@ -76,7 +76,7 @@ INLINE gemm_job gemm_part_of(const gemm_job *g, size_t i, size_t j, size_t k, si
     part.M = M, part.N = N, part.K = K, part.packed = packed;
     part.A.data += i * g->A.row + k * g->A.col, part.B.data += k * g->B.row + j * g->B.col;
     part.C += i * g->c_row + j;
-    if (g->start.data) part.start.data += i * g->start.row + (g->start.by_rows ? 0 : j);
+    if (g->start.data) part.start.data += i * g->start.row + (g->start.row == 1 ? 0 : j);
     return part;
 }
 
@@ -130,7 +130,7 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
         gemm_copy(M, K, K, A, work->rows, row);
         A = (gr_mat){ work->rows, row, 1 };
     }
-    gemm_tile t = { .K = K, .a_row = A.row, .a_col = A.col, .start_row = g->start.row, .by_rows = g->start.by_rows, .c_row = g->c_row, .add = g->add };
+    gemm_tile t = { .K = K, .a_row = A.row, .a_col = A.col, .start_row = g->start.row, .c_row = g->c_row, .add = g->add };
     for (size_t p = 0, j = 0; p < panels; p++) {
         const size_t v = vectors / panels + (p < vectors % panels), width = v * R_WIDTH, n = size_min(width, N - j);
         const size_t tiles = (M + gemm_rows[v] - 1) / gemm_rows[v], line = gemm_round(width * sizeof(gr_real), 64);
@@ -143,7 +143,7 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
         for (size_t x = 0, i = 0, rows; x < tiles; x++, i += rows) {
             rows = M / tiles + (x < M % tiles);
             const bool reads_b = in_place && (x == 0 || !keep), prefetches = ahead.bytes && (x || tiles == 1); /* the first of several waits for B itself */
-            t.A = A.data + i * A.row, t.C = g->C + i * g->c_row + j, t.start = g->start.data ? g->start.data + i * g->start.row + (t.by_rows ? 0 : j) : NULL;
+            t.A = A.data + i * A.row, t.C = g->C + i * g->c_row + j, t.start = g->start.data ? g->start.data + i * g->start.row + (t.start_row == 1 ? 0 : j) : NULL;
             t.B = reads_b ? B.data + j : P, t.b_row = reads_b ? B.row : width, t.panel = x == 0 && keep ? P : NULL;
             t.next = prefetches ? ahead.at : 0, t.next_row = ahead.row, t.ahead = t.panel ? K : prefetches ? size_min(K, ahead.rows) : 0;
             if (prefetches) ahead.at += line, ahead.bytes -= size_min(line, ahead.bytes);
@@ -164,7 +164,7 @@ static void gemm_transposed(const gemm_job *g, gr_real *packed, bool ready, gemm
     const size_t row = gemm_round(g->M, GEMM_LINE) + GEMM_LINE;
     gemm_job turned = { .M = g->N, .N = g->M, .K = g->K, .A = { g->B.data, g->B.col, g->B.row }, .B = { g->A.data, g->A.col, g->A.row } };
     turned.packed = packed, turned.ready = ready, turned.C = work->strip, turned.c_row = row;
-    turned.start = g->start.by_rows ? (gr_start){ g->start.data, 0 } : (gr_start){ g->start.data ? work->strip : NULL, row };
+    turned.start = g->start.row == 1 ? (gr_start){ g->start.data, 0 } : (gr_start){ g->start.data ? work->strip : NULL, row };
     if (turned.start.row && g->start.data) gemm_copy(g->N, g->M, g->M, (gr_mat){ g->start.data, 1, g->start.row }, work->strip, row);
     gemm_product(&turned, work);
     gemm_copy(g->M, g->N, g->N, (gr_mat){ work->strip, 1, row }, g->C, g->c_row);
@@ -263,7 +263,7 @@ static bool gemm_turns(const gemm_job *g)
 {
     const size_t most = gemm_turned_vectors(g) < 2 || V_TURN == 4 ? 4 : g->K < 64 || g->N < 96 ? 8 : 24;
     const bool few = g->M && g->M <= most && g->N >= GEMM_TURNED * R_WIDTH && (V_TURN_PART || g->K % V_TURN == 0) && g->B.row == 1 && !g->packed;
-    return few && !gemm_far(g->B.col) && !g->start.by_rows && (g->start.data != g->C || g->N % (gemm_turned_vectors(g) * R_WIDTH) == 0);
+    return few && !gemm_far(g->B.col) && g->start.row != 1 && (g->start.data != g->C || g->N % (gemm_turned_vectors(g) * R_WIDTH) == 0);
 }
 
 /* Few terms: a tile would begin and end with more work than it has (measured 1.2 to 3 times as fast), so the sums of a row of C run along the rows of B. */
@@ -301,7 +301,7 @@ static void gemm_product(const gemm_job *g, gemm_work *work)
     if (tall && N < R_WIDTH) gemm_narrow(g, work);
     else if (gemm_is_wide(g)) gemm_wide(g, work);
     else if (gemm_turns(g)) gemm_turned(g);
-    else if (K && K <= GEMM_FLAT && N >= 2 * R_WIDTH && g->B.col == 1 && !g->packed && !g->start.by_rows) GR_NAME(gemm_flat)(g);
+    else if (K && K <= GEMM_FLAT && N >= 2 * R_WIDTH && g->B.col == 1 && !g->packed && g->start.row != 1) GR_NAME(gemm_flat)(g);
     else if (whole && tail && tail <= R_WIDTH / 2 && (tall || g->packed)) { /* compute a tail that would waste most of a vector on its own */
         const gemm_job most = gemm_part_of(g, 0, 0, 0, M, whole, K, g->packed);
         const gemm_job rest = gemm_part_of(g, 0, whole, 0, M, tail, K, g->packed ? g->packed + whole * K : NULL);

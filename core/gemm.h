@@ -14,9 +14,9 @@
 /* A matrix by address and strides, in elements: element (i, j) is at data[i * row + j * col]. */
 typedef struct { const gr_real *data; size_t row, col; } gr_mat;
 
-/* The start of the sums: zero (data NULL), the old C or any matrix (row is its row stride), or a bias of the columns (row 0). The column stride is 1, or 0 if
- * by_rows: a bias of the rows (row 1). */
-typedef struct { const gr_real *data; size_t row; bool by_rows; } gr_start;
+/* The start of the sums: zero (data NULL), the old C or any matrix (row is its row stride, and 1 its column stride), or a bias: of the columns (row 0), or of
+ * the rows (row 1). */
+typedef struct { const gr_real *data; size_t row; } gr_start;
 
 /* C = start + A B on all threads of the tape. C has row stride ldc and column stride 1. It may be start.data, and must not overlap anything else. */
 void gr__gemm(gr_tape *t, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, gr_start start);

@@ -24,10 +24,9 @@ typedef struct {
     gr_real *panel;                 /* where to write a dense copy of the rows of B; NULL means nowhere */
     uintptr_t next;                 /* prefetch as many bytes as a row of the panel has from here into L2, then from next + next_row, and so on; 0: nothing. */
     size_t next_row;                /* It is a number, since an address may lie outside the matrix */
-    const gr_real *start;           /* of the sums; NULL means zero */
+    const gr_real *start;           /* of the sums; NULL means zero; start_row 1: one value for each row */
     gr_real *C;
     size_t start_row, c_row, last;  /* how many lanes of the last vector are inside C */
-    bool by_rows;                   /* start has one value for each row */
     bool add;                       /* the sums to C, instead of writing them */
 } gemm_tile;
 
@@ -51,7 +50,7 @@ INLINE void gemm_run_tile(const int vectors, const int rows, const bool plain, g
 {
     r_vec c[GEMM_ROWS][GEMM_VECTORS], b[GEMM_VECTORS];
     GEMM_EACH(r, v) c[r][v] = (r_vec){ 0 };
-    if (t.start && t.by_rows) GEMM_EACH(r, v) c[r][v] = v_set(t.start[r]);
+    if (t.start && t.start_row == 1) GEMM_EACH(r, v) c[r][v] = v_set(t.start[r]);
     else if (t.start) GEMM_EACH(r, v) c[r][v] = gemm_load(t.start + (size_t)r * t.start_row + v * R_WIDTH, v == vectors - 1, t.last);
     gemm_at at = { .B = (uintptr_t)t.B };
     UNROLL for (int r = 0; r < rows; r += 4) at.A[r / 4] = (uintptr_t)(t.A + (size_t)r * t.a_row);

@@ -264,7 +264,7 @@ static void point_group(void *argument, size_t i, int thread)
     const gr__conv_pass *c = r->c;
     const size_t C = r->p->C, O = r->p->O, P = r->p->out[0] * r->p->out[1], from = c->back ? O : C, to = c->back ? C : O, g = i % r->p->G;
     gr_real *const y = c->y + i * to * P;
-    const gr_start start = c->bias ? (gr_start){ c->bias + g * to, 1, true } : (gr_start){ c->add ? y : NULL, P };
+    const gr_start start = c->bias ? (gr_start){ c->bias + g * to, 1 } : (gr_start){ c->add ? y : NULL, P };
     gr__gemm_serial(r->isa, to, P, from, (gr_mat){ c->weight + g * O * C, c->back ? 1 : C, c->back ? C : 1 }, (gr_mat){ c->x + i * from * P, P, 1 },
                     y, P, start, gr__work(r->t, thread));
 }

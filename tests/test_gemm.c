@@ -47,7 +47,7 @@ static gr_real *random_matrix(gr_mat *X, size_t rows, size_t columns, size_t kin
 
 static gr_start start_of(const product *p)
 {
-    const gr_start starts[] = { { NULL, 0 }, { p->C, p->c_row }, { p->other, 0 }, { p->other, p->N + 1 }, { p->other, 1, true } };
+    const gr_start starts[] = { { NULL, 0 }, { p->C, p->c_row }, { p->other, 0 }, { p->other, p->N + 1 }, { p->other, 1 } };
     return starts[p->kind];
 }
 
@@ -70,7 +70,7 @@ static void make_product(product *p, size_t M, size_t N, size_t K)
     for (size_t i = 0; i < M; i++) {
         gr_real *c = p->want + i * p->c_row;
         for (size_t j = 0; j < N; j++) {
-            gr_real sum = start.data ? start.data[i * start.row + (start.by_rows ? 0 : j)] : 0;
+            gr_real sum = start.data ? start.data[i * start.row + (start.row == 1 ? 0 : j)] : 0;
             for (size_t k = 0; k < part && k < K; k++) sum = term(p, i, j, k, sum);
             for (size_t first = part; first < K; first += part) {
                 gr_real more = 0;
@@ -102,7 +102,7 @@ static void check(product *p, const char *how) { check_near(p, 0, how); }
 static void run_part(const product *p, int isa, size_t i, size_t j, size_t M, size_t N, void *work)
 {
     gr_start start = start_of(p);
-    if (start.data) start.data += i * start.row + (start.by_rows ? 0 : j);
+    if (start.data) start.data += i * start.row + (start.row == 1 ? 0 : j);
     const gr_mat A = { p->A.data + i * p->A.row, p->A.row, p->A.col }, B = { p->B.data + j * p->B.col, p->B.row, p->B.col };
     gr__gemm_serial(isa, M, N, p->K, A, B, p->C + i * p->c_row + j, p->c_row, start, work);
 }
