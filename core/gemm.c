@@ -49,8 +49,8 @@ INLINE size_t gemm_round(size_t n, size_t unit) { return (n + unit - 1) / unit *
 /* n cut evenly into the fewest parts of at most `most`, each but the last a multiple of unit (which divides most). */
 INLINE size_t gemm_part(size_t n, size_t most, size_t unit)
 {
-    const size_t parts = (n + most - 1) / most;
-    return parts ? gemm_round((n + parts - 1) / parts, unit) : most;
+    const size_t parts = n <= most ? 1 : (n + most - 1) / most;
+    return n ? gemm_round(parts == 1 ? n : (n + parts - 1) / parts, unit) : most;
 }
 
 /* A product, or a part of one. */
@@ -232,15 +232,16 @@ INLINE size_t gemm_step_of(const gemm_job *g)
     return GR_VECTOR_BYTES == 64 && half ? GEMM_STEP / 2 : GEMM_STEP;
 }
 
-/* K is at most GEMM_DEEP, so that the slab holds a few panels at least. */
-static void gemm_columns(const gemm_job *g, gemm_work *work)
+/* The terms from k on, at most GEMM_DEEP, so that the slab holds a few panels at least. */
+static void gemm_columns(const gemm_job *g, size_t k, size_t K, gemm_work *work)
 {
-    const size_t M = g->M, N = g->N, K = g->K, unit = GEMM_VECTORS * R_WIDTH;
+    const size_t M = g->M, N = g->N, unit = GEMM_VECTORS * R_WIDTH;
     const size_t columns = gemm_part(N, K ? size_min(GEMM_COLUMNS, GEMM_SLAB / K / unit * unit) : GEMM_COLUMNS, unit);
-    const size_t step = gemm_part(K, gemm_step_of(g), 8);
     for (size_t j = 0; j < N; j += columns) {
-        const gemm_job part = gemm_part_of(g, 0, j, 0, M, size_min(columns, N - j), K, g->packed ? g->packed + j * K : NULL);
-        gemm_slab(&part, step, work);
+        gr_real *const packed = g->packed ? g->packed + k * gemm_round(N, R_WIDTH) + j * K : NULL;
+        gemm_job part = gemm_part_of(g, 0, j, k, M, size_min(columns, N - j), K, packed);
+        if (k) part.start.data = NULL, part.add = M > 0;
+        gemm_slab(&part, gemm_part(K, gemm_step_of(&part), 8), work);
     }
 }
 
@@ -310,9 +311,7 @@ static void gemm_product(const gemm_job *g, gemm_work *work)
         const size_t deep = gemm_part(K, GEMM_DEEP, 8);
         size_t k = 0;
         do {
-            gemm_job part = gemm_part_of(g, 0, 0, k, M, N, size_min(deep, K - k), g->packed ? g->packed + k * gemm_round(N, R_WIDTH) : NULL);
-            if (k) part.start.data = NULL, part.add = M > 0;
-            gemm_columns(&part, work);
+            gemm_columns(g, k, size_min(deep, K - k), work);
         } while ((k += deep) < K);
     }
 }
