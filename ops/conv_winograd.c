@@ -138,8 +138,8 @@ KERNEL(void, wino_out, gr_real *restrict y, const gr_real *restrict M, const gr_
 void gr__conv_fill(int isa, gr_real *planes, const gr_real *x, const gr__conv_image *m) { conv_fill[isa](planes, x, m); }
 
 /* In reals: a cache line, and the largest vector; V and M of a block of rows of tiles, about; of a block of whole samples, which takes another
- * sample until it has them. WINO_LEAST: channels, in and out. WINO_IDLE: lanes of 16 that may be idle at the end of
- * a row of tiles; with more, a vector goes on into the next row (measured: 1.02 to 1.15 times as fast with 16 to 26 columns, and .97 with 14). */
+ * sample until it has them. WINO_LEAST: channels, in and out. WINO_IDLE: lanes of 16 that may be idle at the end of a row of tiles; with more, a vector
+ * goes on into the next row (measured: rows of their own are .99 to 1.15 times as fast with 16 to 26 columns, and .93 to 1.00 with 14). */
 enum { WINO_LINE = 16, WINO_BLOCK = 1 << 20, WINO_SAMPLES = 1 << 17, WINO_LEAST = 16, WINO_IDLE = 8 };
 
 bool gr__winograd_fits(const gr__conv_plan *p)
