@@ -49,8 +49,8 @@ INLINE size_t gemm_round(size_t n, size_t unit) { return (n + unit - 1) / unit *
 /* n cut evenly into the fewest parts of at most `most`, each but the last a multiple of unit (which divides most). */
 INLINE size_t gemm_part(size_t n, size_t most, size_t unit)
 {
-    const size_t parts = n <= most ? 1 : (n + most - 1) / most;
-    return n ? gemm_round(parts == 1 ? n : (n + parts - 1) / parts, unit) : most;
+    if (n <= most) return n ? gemm_round(n, unit) : most;
+    return gemm_round(gr_chunks(n, gr_chunks(n, most)), unit);
 }
 
 /* A product, or a part of one. */
@@ -63,10 +63,7 @@ typedef struct {
     size_t c_row;
     gr_start start;
     gr__fetch *fetch;
-    bool add;         /* the sums to C, instead of writing them */
-    bool near;        /* what is read of packed stays in L2: no prefetch */
-    gr_start far;     /* what the sums start at, or C, if L2 may not hold it: each tile prefetches the next one's part */
-    uintptr_t next_a; /* the part of A that is read after this one, or 0 */
+    bool add; /* the sums to C, instead of writing them */
 } gemm_job;
 
 /* The part of g with M rows from row i on, N columns from column j on and K steps from step k on. packed has room for its panels. */
@@ -101,25 +98,26 @@ INLINE void gemm_fetch(gr__fetch *fetch, size_t vectors, gemm_tile *t)
 /* What the tiles of a panel prefetch: `rows` rows, `row` bytes apart, of which `bytes` bytes each remain. Each tile takes one panel width of every row. */
 typedef struct { uintptr_t at; size_t rows, row, bytes; } gemm_ahead;
 
-/* The next panel of B, from column j on; after the last one, the next part of A. A processor by itself is bad at short rows that lie a multiple of 2 KiB
- * apart (measured: without this, products of 512 to 2048 rows and columns take 1.02 to 1.08 times as long). A packed B that stays in L2 is left alone
- * (measured: with prefetches, an LSTM that reads one sample takes 1.1 times as long). */
-INLINE gemm_ahead gemm_ahead_of(const gemm_job *g, size_t j, size_t width, bool in_place)
+/* The next panel of B, from column j on; after the last one, the next part of A, if next_a is not 0. A processor by itself is bad at short rows that lie
+ * a multiple of 2 KiB apart (measured: without this, products of 512 to 2048 rows and columns take 1.02 to 1.08 times as long). A packed B that stays in
+ * L2 (near) is left alone (measured: with prefetches, an LSTM that reads one sample takes 1.1 times as long). */
+INLINE gemm_ahead gemm_ahead_of(const gemm_job *g, bool near, uintptr_t next_a, size_t j, size_t width, bool in_place)
 {
     const size_t K = g->K, real = sizeof(gr_real), width_bytes = width * real;
     if (j >= g->N) {
         const bool by_rows = g->A.col == 1;
         const size_t stride = by_rows ? g->A.row : g->A.col, length = by_rows ? K : g->M;
-        return (gemm_ahead){ g->next_a, by_rows ? g->M : K, stride * real, g->next_a && gemm_far(2 * stride) ? length * real : 0 };
+        return (gemm_ahead){ next_a, by_rows ? g->M : K, stride * real, next_a && gemm_far(2 * stride) ? length * real : 0 };
     }
-    if (g->ready) return (gemm_ahead){ (uintptr_t)(g->packed + j * K), K, width_bytes, g->near ? 0 : width_bytes };
+    if (g->ready) return (gemm_ahead){ (uintptr_t)(g->packed + j * K), K, width_bytes, near ? 0 : width_bytes };
     if (in_place) return (gemm_ahead){ (uintptr_t)(g->B.data + j), K, g->B.row * real, width_bytes };
     const bool slow = g->B.row == 1 && (gemm_far(2 * g->B.col) || g->N * g->B.col > 2 * GEMM_SLAB);
     return (gemm_ahead){ (uintptr_t)(g->B.data + j * g->B.col), width, g->B.col * real, slow ? K * real : 0 };
 }
 
-/* One step over K, for at most GEMM_BLOCK rows: for each panel of B, all tiles of A. */
-static void gemm_step(const gemm_job *g, gemm_work *work)
+/* One step over K, for at most GEMM_BLOCK rows: for each panel of B, all tiles of A. far: what the sums start at, or C, if L2 may not hold it; then each tile
+ * prefetches the next one's part. */
+static void gemm_step(const gemm_job *g, bool near, gr_start far, uintptr_t next_a, gemm_work *work)
 {
     const size_t M = g->M, N = g->N, K = g->K, vectors = (N + R_WIDTH - 1) / R_WIDTH;
     const bool large = K * GEMM_VECTORS * R_WIDTH > (g->packed ? GEMM_NEAR / 2 : GEMM_NEAR);
@@ -138,18 +136,19 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
         const bool in_place = tiles && !g->ready && B.col == 1 && n == width, shared = tiles > GEMM_FEW || (tiles > 1 && gemm_far(B.row));
         const bool keep = in_place && (shared || g->packed);
         if (!in_place && !g->ready) gemm_copy(K, n, width, (gr_mat){ B.data + j * B.col, B.row, B.col }, P, width);
-        gemm_ahead ahead = gemm_ahead_of(g, j + width, width, in_place);
+        gemm_ahead ahead = gemm_ahead_of(g, near, next_a, j + width, width, in_place);
         t.last = n - width + R_WIDTH;
         for (size_t x = 0, i = 0, rows; x < tiles; x++, i += rows) {
             rows = M / tiles + (x < M % tiles);
             const bool reads_b = in_place && (x == 0 || !keep), prefetches = ahead.bytes && (x || tiles == 1); /* the first of several waits for B itself */
-            t.A = A.data + i * A.row, t.C = g->C + i * g->c_row + j, t.start = g->start.data ? g->start.data + i * g->start.row + (t.start_row == 1 ? 0 : j) : NULL;
+            t.A = A.data + i * A.row, t.C = g->C + i * g->c_row + j;
+            t.start = g->start.data ? g->start.data + i * g->start.row + (t.start_row == 1 ? 0 : j) : NULL;
             t.B = reads_b ? B.data + j : P, t.b_row = reads_b ? B.row : width, t.panel = x == 0 && keep ? P : NULL;
             t.next = prefetches ? ahead.at : 0, t.next_row = ahead.row, t.ahead = t.panel ? K : prefetches ? size_min(K, ahead.rows) : 0;
             if (prefetches) ahead.at += line, ahead.bytes -= size_min(line, ahead.bytes);
             if (g->fetch) gemm_fetch(g->fetch, v, &t);
-            for (size_t r = 0, to = x + 1 < tiles ? (i + rows) * g->far.row + j : j + width; g->far.data && r < rows; r++, to += g->far.row)
-                for (size_t c = 0; c < width; c += GEMM_LINE) __builtin_prefetch((const void *)((uintptr_t)g->far.data + (to + c) * sizeof(gr_real)), 1);
+            for (size_t r = 0, to = x + 1 < tiles ? (i + rows) * far.row + j : j + width; far.data && r < rows; r++, to += far.row)
+                for (size_t c = 0; c < width; c += GEMM_LINE) __builtin_prefetch((const void *)((uintptr_t)far.data + (to + c) * sizeof(gr_real)), 1);
             gemm_tiles[v][rows][!t.ahead](&t);
         }
         j += width;
@@ -209,16 +208,19 @@ static void gemm_slab(const gemm_job *g, size_t step, gemm_work *work)
     do {
         size_t k = 0;
         do {
-            gemm_job s = gemm_part_of(g, i, 0, k, size_min(rows, M - i), N, size_min(step, K - k), packed ? packed + k * padded : NULL);
-            s.ready = g->ready || i > 0, s.near = padded * K <= GEMM_SLAB / 4;
-            if (k) s.start = beside ? (gr_start){ work->block, c_row } : (gr_start){ s.C, s.c_row };
-            if (beside && k + step < K) s.C = work->block, s.c_row = c_row, s.add = false;
+            gemm_job part;
+            const gemm_job *s = g; /* the only step: a copy of what was written just now would wait until it has reached the cache */
+            if (M > rows || K > step) {
+                part = gemm_part_of(g, i, 0, k, size_min(rows, M - i), N, size_min(step, K - k), packed ? packed + k * padded : NULL), s = &part;
+                part.ready = g->ready || i > 0;
+                if (k) part.start = beside ? (gr_start){ work->block, c_row } : (gr_start){ part.C, part.c_row };
+                if (beside && k + step < K) part.C = work->block, part.c_row = c_row, part.add = false;
+            }
             const bool last = k + step >= K;
-            const gr_start far = k == 0 && g->start.data && g->start.row ? s.start : (gr_start){ s.C, gemm_far(s.c_row) ? s.c_row : 0 };
-            if (s.K >= 64 && M * far.row >= GEMM_SLAB / 2) s.far = far;
+            gr_start far = k == 0 && g->start.data && g->start.row ? s->start : (gr_start){ s->C, gemm_far(s->c_row) ? s->c_row : 0 };
+            if (s->K < 64 || M * far.row < GEMM_SLAB / 2) far.data = NULL;
             const size_t next = last ? (i + rows) * g->A.row : i * g->A.row + (k + step) * g->A.col;
-            s.next_a = last && i + rows >= M ? 0 : (uintptr_t)(g->A.data + next);
-            gemm_step(&s, work);
+            gemm_step(s, padded * K <= GEMM_SLAB / 4, far, last && i + rows >= M ? 0 : (uintptr_t)(g->A.data + next), work);
         } while ((k += step) < K);
     } while ((i += rows) < M);
 }
@@ -237,7 +239,8 @@ static void gemm_columns(const gemm_job *g, size_t k, size_t K, gemm_work *work)
 {
     const size_t M = g->M, N = g->N, unit = GEMM_VECTORS * R_WIDTH;
     const size_t columns = gemm_part(N, K ? size_min(GEMM_COLUMNS, GEMM_SLAB / K / unit * unit) : GEMM_COLUMNS, unit);
-    for (size_t j = 0; j < N; j += columns) {
+    if (columns >= N && K == g->K) gemm_slab(g, gemm_part(K, gemm_step_of(g), 8), work);
+    else for (size_t j = 0; j < N; j += columns) {
         gr_real *const packed = g->packed ? g->packed + k * gemm_round(N, R_WIDTH) + j * K : NULL;
         gemm_job part = gemm_part_of(g, 0, j, k, M, size_min(columns, N - j), K, packed);
         if (k) part.start.data = NULL, part.add = M > 0;
@@ -331,16 +334,14 @@ void gr__gemm_pack(int isa, size_t N, size_t K, gr_mat B, gr_real *P)
 void gr__gemm_serial(int isa, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, gr_start start, void *work)
 {
     if (!K) A = B = (gr_mat){ C, 0, 1 }; /* not read */
-    const gemm_job g = { M, N, K, A, B, .C = C, .c_row = ldc, .start = start };
-    if (M && N) gemm_run[isa](&g, work);
+    if (M && N) gemm_run[isa](&(gemm_job){ M, N, K, A, B, NULL, false, C, ldc, start, NULL, false }, work);
 }
 
 void gr__gemm_serial_packed(int isa, size_t M, size_t N, size_t K, gr_mat A, const gr_real *P, gr_real *C, size_t ldc, gr_start start,
                             gr__fetch *fetch, void *work)
 {
     if (!K) A = (gr_mat){ C, 0, 1 }, P = C;
-    const gemm_job g = { M, N, K, A, { P, 0, 1 }, .packed = (gr_real *)P, .ready = true, .C = C, .c_row = ldc, .start = start, .fetch = fetch };
-    if (M && N) gemm_run[isa](&g, work);
+    if (M && N) gemm_run[isa](&(gemm_job){ M, N, K, A, { P, 0, 1 }, (gr_real *)P, true, C, ldc, start, fetch, false }, work);
 }
 
 /* How much of the longer side of C a part has. */
@@ -353,9 +354,9 @@ void gr__gemm_part(gr_tape *t, const gr__product *p, size_t part, size_t parts, 
 {
     const size_t M = p->M, N = p->N, K = p->K, most = gemm_cut(p, parts), at = part * most;
     if (at >= M && at >= N) return;
-    const gemm_job all = { M, N, K, p->A, p->B, .C = p->C, .c_row = p->ldc, .start = p->start };
-    const gemm_job g = M > N ? gemm_part_of(&all, at, 0, 0, size_min(most, M - at), N, K, NULL)
-                             : gemm_part_of(&all, 0, at, 0, M, size_min(most, N - at), K, NULL);
+    gemm_job g = { M, N, K, p->A, p->B, NULL, false, p->C, p->ldc, p->start, NULL, false };
+    if (M > N && M > most) g = gemm_part_of(&g, at, 0, 0, size_min(most, M - at), N, K, NULL);
+    if (M <= N && N > most) g = gemm_part_of(&g, 0, at, 0, M, size_min(most, N - at), K, NULL);
     gemm_run[gr_isa(t)](&g, gr__work(t, thread));
 }
 

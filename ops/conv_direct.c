@@ -189,11 +189,10 @@ static conv_spot conv_see(const conv_run *r, const gr_real *x, size_t i, int thr
 
 /* Leave out the first and the last terms that see only padding: row i of what is read is row top + i of the image of H rows. Above
  * the image, top + i wraps around, and is H or more there, too. */
-static conv_product conv_cut(conv_product g, size_t in_row, size_t top, size_t H)
+static void conv_cut(const conv_at **k, size_t *K, size_t in_row, size_t top, size_t H)
 {
-    while (g.K && top + g.k->i >= H) g.k += in_row, g.K -= in_row;
-    while (g.K && top + g.k[g.K - 1].i >= H) g.K -= in_row;
-    return g;
+    while (*K && top + (*k)->i >= H) *k += in_row, *K -= in_row;
+    while (*K && top + (*k)[*K - 1].i >= H) *K -= in_row;
 }
 
 /* The results of a tile with the channels last, from or to where they lie. */
@@ -222,14 +221,17 @@ static void conv_direct_tile(void *argument, size_t number, int thread)
     if (w->turned && add) conv_turn_tile(r, &b, y, true);
     for (size_t phase = 0; phase < w->phases[0] * across; k += r->terms[phase++].K) {
         const size_t first[2] = { phase / across, phase % across };
-        const conv_product all = { .k = k, .K = r->terms[phase].K, .each = w->each, .run = 1 };
+        const conv_terms terms = r->terms[phase];
         size_t n[2];
         for (int e = 0; e < 2; e++) n[e] = b.n[e] > first[e] ? gr_chunks(b.n[e] - first[e], w->step[e]) : 0;
         for (size_t i = 0, rows; n[1] && i < n[0]; i += rows) {
-            conv_product g = conv_cut(all, r->terms[phase].row, b.top + i * w->unit[0], w->image.H[0]);
+            conv_product g = { .k = k, .K = terms.K, .each = w->each, .run = 1 };
+            conv_cut(&g.k, &g.K, terms.row, b.top + i * w->unit[0], w->image.H[0]);
             for (rows = 1; w->turned && n[1] == w->tile[1] && i + rows < n[0]; rows++) {
-                const conv_product next = conv_cut(all, r->terms[phase].row, b.top + (i + rows) * w->unit[0], w->image.H[0]);
-                if (next.k != g.k || next.K != g.K) break;
+                const conv_at *next = k;
+                size_t K = terms.K;
+                conv_cut(&next, &K, terms.row, b.top + (i + rows) * w->unit[0], w->image.H[0]);
+                if (next != g.k || K != g.K) break;
             }
             gr_real *const to = y + (first[0] + i * w->step[0]) * w->to[1] + first[1];
             if (w->turned) {
@@ -307,7 +309,7 @@ static void conv_direct_chunk(void *argument, size_t chunk, int thread)
         for (size_t a = 0; a < p->kernel[0]; a += all) {
             conv_product g = { .A = b.planes, .B = b.rest, .C = part + b.g * w->K * O, .row = r->k + a * per, .k = r->rows, .M = all * per, .N = O,
                                .K = b.n[0] * b.n[1], .each = w->each, .run = 1 };
-            if (all == 1) g = conv_cut(g, b.n[1], b.top + a * p->dilation[0], w->image.H[0]);
+            if (all == 1) conv_cut(&g.k, &g.K, b.n[1], b.top + a * p->dilation[0], w->image.H[0]);
             if (i >= tasks || i % (tasks / w->G)) g.start = g.C; /* else the first of its group */
             conv_multiply[r->isa](&g);
         }

@@ -81,7 +81,8 @@ static gr__cell lstm_bn_step_of(const lstm_bn_job *f, size_t chunk)
     const gr__sequence *s = f->s;
     const size_t H = s->H, j = chunk * LSTM_BN_UNITS, at = f->k * s->B * s->G;
     const size_t bias = gr__sequence_partial(s, SEQ_B_IH) + 4 * j, shift = gr__sequence_partial(s, SEQ_LN_C_SHIFT) + j;
-    gr__cell p = gr__sequence_step(s, (gr_range){ 0, s->B }, f->k);
+    gr__cell p = { 0 };
+    gr__sequence_step(s, (gr_range){ 0, s->B }, f->k, &p);
     p.units = lstm_bn_units(H, chunk), p.live = f->live, p.of_batch = s->of_batch;
     p.ln_x = lstm_bn_norm_at(f, SEQ_NORM_X, s->normed[SEQ_NORM_X] + at, 4 * j);
     p.ln_h = lstm_bn_norm_at(f, SEQ_NORM_H, s->normed[SEQ_NORM_H] + at, 4 * j), p.ln_c = lstm_bn_norm_at(f, SEQ_NORM_C, p.c, j);

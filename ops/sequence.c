@@ -44,37 +44,38 @@ static gr_range sequence_rows(const gr__sequence *s, size_t parts, size_t i, siz
 static size_t sequence_at(const gr__sequence *s, gr_range rows, size_t k, size_t kept) { return k % kept * s->B + rows.first; }
 
 /* The norm of the rows that begin at x[at]; `row` is the index of the first of them. */
-static gr__cell_norm sequence_norm_at(const gr__sequence *s, int norm, gr_real *x, size_t at, size_t row)
+static void sequence_norm_at(const gr__sequence *s, int norm, gr_real *x, size_t at, size_t row, gr__cell_norm *to)
 {
-    if (!gr__sequence_has(s, norm)) return (gr__cell_norm){ .x = NULL };
+    if (!gr__sequence_has(s, norm)) return;
     const size_t groups = norm == SEQ_NORM_C ? 1 : s->groups;
     gr_tensor *const *const in = s->in + SEQ_LN_IH + 2 * norm; /* gain and shift */
-    return (gr__cell_norm){ .x = x + at, .moments = s->moments[norm] + row * groups * 2, .gain = in[0]->data, .shift = in[1]->data };
+    to->x = x + at, to->moments = s->moments[norm] + row * groups * 2, to->gain = in[0]->data, to->shift = in[1]->data;
 }
 
-gr__cell gr__sequence_step(const gr__sequence *s, gr_range rows, size_t k)
+void gr__sequence_step(const gr__sequence *s, gr_range rows, size_t k, gr__cell *p)
 {
     const size_t H = s->H, row = sequence_at(s, rows, k, s->kept), at = row * s->G;
     const size_t now = sequence_at(s, rows, k, s->kept + 1) * H, next = sequence_at(s, rows, k + 1, s->kept + 1) * H;
-    gr__cell p = {
-        .R = rows.count, .H = H, .G = s->G, .groups = s->groups, .first = s->first, .rest = s->rest, .eps = s->eps, .relu = s->relu,
-        .time = gr__sequence_time(s, k), .lengths = s->lengths ? s->lengths + rows.first : NULL,
-        .ln_x = sequence_norm_at(s, SEQ_NORM_X, s->normed[SEQ_NORM_X], at, row), .ln_h = sequence_norm_at(s, SEQ_NORM_H, s->normed[SEQ_NORM_H], at, row),
-        .ln_sum = sequence_norm_at(s, SEQ_NORM_SUM, s->normed[SEQ_NORM_SUM], at, row), .ln_c = sequence_norm_at(s, SEQ_NORM_C, s->c, next, row),
-        .gates = s->gates + at, .wh = s->kind->apart ? s->normed[SEQ_NORM_H] + at : NULL, .more = s->more + row * H, .h_prev = s->h + now, .h = s->h + next,
-    };
-    if (s->kind->has_c) p.c_prev = s->c + now, p.c = s->c + next;
-    return p;
+    p->R = rows.count, p->H = H, p->G = s->G, p->groups = s->groups, p->first = s->first, p->rest = s->rest, p->eps = s->eps, p->relu = s->relu;
+    p->time = gr__sequence_time(s, k), p->lengths = s->lengths ? s->lengths + rows.first : NULL;
+    sequence_norm_at(s, SEQ_NORM_X, s->normed[SEQ_NORM_X], at, row, &p->ln_x), sequence_norm_at(s, SEQ_NORM_H, s->normed[SEQ_NORM_H], at, row, &p->ln_h);
+    sequence_norm_at(s, SEQ_NORM_SUM, s->normed[SEQ_NORM_SUM], at, row, &p->ln_sum), sequence_norm_at(s, SEQ_NORM_C, s->c, next, row, &p->ln_c);
+    p->gates = s->gates + at, p->wh = s->kind->apart ? s->normed[SEQ_NORM_H] + at : NULL, p->more = s->more + row * H;
+    p->h_prev = s->h + now, p->h = s->h + next;
+    if (s->kind->has_c) p->c_prev = s->c + now, p->c = s->c + next;
 }
 
 /* List what step k of some sequences reads and writes, so that a product of the step before prefetches it. */
 typedef gr__fetch sequence_fetch[10];
 static void sequence_ahead(const gr__sequence *s, gr_range rows, size_t k, sequence_fetch list)
 {
-    const gr__cell p = gr__sequence_step(s, rows, k);
+    list[0] = (gr__fetch){ 0 };
+    if (s->kept * s->B * s->G <= SEQ_NEAR || rows.count * s->G >= SEQ_FAR) return;
+    gr__cell p = { 0 };
+    gr__sequence_step(s, rows, k, &p);
     const gr_real *const place[] = { p.gates, p.wh, p.ln_x.x, p.ln_h.x, p.ln_sum.x, p.more, p.h, p.c, p.c_prev };
     size_t n = 0;
-    for (size_t i = 0; i < 9 && s->kept * s->B * s->G > SEQ_NEAR && rows.count * s->G < SEQ_FAR; i++)
+    for (size_t i = 0; i < 9; i++)
         if (place[i]) list[n++] = (gr__fetch){ (uintptr_t)place[i], rows.count * (i < 5 ? s->G : s->H) * sizeof(gr_real) };
     list[n] = (gr__fetch){ 0 };
 }
@@ -148,13 +149,13 @@ static void sequence_forward_group(void *argument, size_t group, int thread)
     const sequence_forward_job *f = argument;
     const gr__sequence *s = f->s;
     const gr_range rows = sequence_rows(s, f->groups, group, group + 1);
+    gr__cell step = { .bias = f->bias, .bias_h = f->bias_h };
     gr__sequence_start(s, rows);
     for (size_t k = 0; k < s->T; k++) {
-        gr__cell step = gr__sequence_step(s, rows, k);
         sequence_fetch fetch;
+        gr__sequence_step(s, rows, k, &step);
         sequence_ahead(s, rows, k + 1, fetch);
         sequence_products(f, &step, k, gr__sequence_read(s, rows, k), fetch, gr__work(f->t, thread));
-        step.bias = f->bias, step.bias_h = f->bias_h;
         s->kind->forward[gr_isa(f->t)](&step);
         gr__sequence_write(s, rows, k);
     }
@@ -221,26 +222,22 @@ typedef struct {
 /* The gradients of W x in step k, from a row on. */
 static gr_real *sequence_dwx(const sequence_backward_job *f, size_t k, size_t row) { return f->ring + ((k - f->from) * f->s->B + row) * f->s->G; }
 
-static void sequence_connect(const gr__sequence *s, gr__cell *step, gr_real *partials)
+static void sequence_step_backward(const sequence_backward_job *f, size_t shard, size_t k, gr__cell *step)
 {
-    gr__cell_norm *norm[SEQ_NORMS] = { &step->ln_x, &step->ln_h, &step->ln_sum, &step->ln_c };
+    const gr__sequence *s = f->s;
+    const gr_range rows = sequence_rows(s, s->shards, shard, shard + 1);
+    gr_real *const partials = f->scratch + f->plan.partials + shard * gr__sequence_partial(s, SEQ_W_IH);
+    gr__cell_norm *const norm[SEQ_NORMS] = { &step->ln_x, &step->ln_h, &step->ln_sum, &step->ln_c };
+    gr__sequence_step(s, rows, k, step);
     for (int n = 0; n < SEQ_NORMS; n++) norm[n]->dgain = partials + gr__sequence_partial(s, SEQ_LN_IH + 2 * n);
     step->dbias = partials + gr__sequence_partial(s, SEQ_B_IH), step->dbias_h = partials + gr__sequence_partial(s, SEQ_B_HH);
     step->ln_c.dshift = partials + gr__sequence_partial(s, SEQ_LN_C_SHIFT);
     if (step->ln_sum.x) (step->ln_x.x ? &step->ln_x : &step->ln_h)->dshift = partials + gr__sequence_partial(s, SEQ_LN_IH_SHIFT);
-}
-
-static void sequence_step_backward(const sequence_backward_job *f, size_t shard, size_t k)
-{
-    const gr__sequence *s = f->s;
-    const gr_range rows = sequence_rows(s, s->shards, shard, shard + 1);
-    gr__cell step = gr__sequence_step(s, rows, k);
-    sequence_connect(s, &step, f->scratch + f->plan.partials + shard * gr__sequence_partial(s, SEQ_W_IH));
-    step.dwx = sequence_dwx(f, k, rows.first), step.dwh = step.dwx + f->plan.apart;
-    step.dh = f->scratch + f->plan.dh + rows.first * s->H, step.dc = f->scratch + f->plan.dc + rows.first * s->H;
-    step.dy = gr_grad(f->t, f->n->out[0]) + (step.time * s->of_time + rows.first * s->of_row) * s->H, step.dy_row = s->of_row * s->H;
-    if (s->squares) step.dh_squares = s->squares + 2 * shard * s->T + step.time, step.dc_squares = step.dh_squares + s->T;
-    s->kind->backward[gr_isa(f->t)](&step);
+    step->dwx = sequence_dwx(f, k, rows.first), step->dwh = step->dwx + f->plan.apart;
+    step->dh = f->scratch + f->plan.dh + rows.first * s->H, step->dc = f->scratch + f->plan.dc + rows.first * s->H;
+    step->dy = gr_grad(f->t, f->n->out[0]) + (step->time * s->of_time + rows.first * s->of_row) * s->H, step->dy_row = s->of_row * s->H;
+    if (s->squares) step->dh_squares = s->squares + 2 * shard * s->T + step->time, step->dc_squares = step->dh_squares + s->T;
+    s->kind->backward[gr_isa(f->t)](step);
 }
 
 static void sequence_backward_group(const sequence_backward_job *f, size_t group, int thread)
@@ -251,10 +248,11 @@ static void sequence_backward_group(const sequence_backward_job *f, size_t group
     const int isa = gr_isa(f->t);
     void *work = gr__work(f->t, thread);
     gr_real *dh = f->scratch + f->plan.dh + rows.first * H, *dx = gr_grad(f->t, f->n->in[SEQ_X]);
+    gr__cell step = { 0 };
     for (size_t k = f->to; k-- > f->from;) {
         const gr_mat dwx = { sequence_dwx(f, k, rows.first), G, 1 }, dwh = { dwx.data + f->plan.apart, G, 1 };
         sequence_fetch fetch;
-        for (size_t i = shard; i < end; i++) sequence_step_backward(f, i, k);
+        for (size_t i = shard; i < end; i++) sequence_step_backward(f, i, k, &step);
         sequence_ahead(s, rows, k ? k - 1 : 0, fetch);
         if (k || gr_grad(f->t, f->n->in[SEQ_H0]))
             gr__gemm_serial_packed(isa, rows.count, H, G, dwh, f->scratch + f->plan.w_hh, dh, H, (gr_start){ dh, H }, fetch, work);

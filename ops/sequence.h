@@ -82,8 +82,8 @@ size_t gr__sequence_scratch(const gr_node *n);
 /* Room for [steps, B, width] values on the tape; NULL, with an error, if there is no such room. */
 gr_real *gr__sequence_save(gr_tape *t, const gr__sequence *s, size_t steps, size_t width);
 
-/* What step k of some sequences is given, in forward and in backward: everything that s knows. */
-gr__cell gr__sequence_step(const gr__sequence *s, gr_range rows, size_t k);
+/* What step k of some sequences is given, in forward and in backward: fills in everything that s knows, and leaves the rest of p. */
+void gr__sequence_step(const gr__sequence *s, gr_range rows, size_t k, gr__cell *p);
 
 /* Where the gradient of an input is among gr__sequence_partials sums. Those of W_ih and W_hh come last. */
 size_t gr__sequence_partial(const gr__sequence *s, int input);

@@ -35,20 +35,20 @@ INLINE void strided_turn(gr_real *restrict y, const gr_real *restrict x, span a,
         }
 }
 
-KERNEL(void, strided_move, gr_real *restrict y, const gr_real *restrict x, span a, span b, int kind)
+KERNEL(void, strided_move, gr_real *restrict y, const gr_real *restrict x, const span *a, const span *b, int kind)
 {
-    const bool rows = b.y == 1 && b.x >= -1 && b.x <= 1, turns = b.y == 1 && a.x == 1 && b.x > 0;
-    for (size_t j0 = 0; j0 < b.n; j0 += rows ? b.n : TILE)
-        for (size_t i0 = 0; i0 < a.n; i0 += rows ? 1 : TILE) {
-            const size_t m = rows ? 1 : a.n - i0 < TILE ? a.n - i0 : TILE, n = rows ? b.n : b.n - j0 < TILE ? b.n - j0 : TILE;
-            gr_real *restrict to = y + (ptrdiff_t)i0 * a.y + (ptrdiff_t)j0 * b.y;
-            const gr_real *restrict from = x + (ptrdiff_t)i0 * a.x + (ptrdiff_t)j0 * b.x;
-            if (turns && m == TILE && n == TILE) strided_turn(to, from, a, b, kind);
-            else if (rows && b.x == 1) STRIDED_ROW(n, to[j], from[j]);
-            else if (rows && b.x == 0) STRIDED_ROW(n, to[j], *from);
+    const bool rows = b->y == 1 && b->x >= -1 && b->x <= 1, turns = b->y == 1 && a->x == 1 && b->x > 0;
+    for (size_t j0 = 0; j0 < b->n; j0 += rows ? b->n : TILE)
+        for (size_t i0 = 0; i0 < a->n; i0 += rows ? 1 : TILE) {
+            const size_t m = rows ? 1 : a->n - i0 < TILE ? a->n - i0 : TILE, n = rows ? b->n : b->n - j0 < TILE ? b->n - j0 : TILE;
+            gr_real *restrict to = y + (ptrdiff_t)i0 * a->y + (ptrdiff_t)j0 * b->y;
+            const gr_real *restrict from = x + (ptrdiff_t)i0 * a->x + (ptrdiff_t)j0 * b->x;
+            if (turns && m == TILE && n == TILE) strided_turn(to, from, *a, *b, kind);
+            else if (rows && b->x == 1) STRIDED_ROW(n, to[j], from[j]);
+            else if (rows && b->x == 0) STRIDED_ROW(n, to[j], *from);
             else if (rows) STRIDED_ROW(n, to[j], from[-(ptrdiff_t)j]);
             else
-                for (size_t i = 0; i < m; i++, to += a.y, from += a.x) STRIDED_ROW(n, to[(ptrdiff_t)j * b.y], from[(ptrdiff_t)j * b.x]);
+                for (size_t i = 0; i < m; i++, to += a->y, from += a->x) STRIDED_ROW(n, to[(ptrdiff_t)j * b->y], from[(ptrdiff_t)j * b->x]);
         }
 }
 
@@ -104,7 +104,7 @@ static void strided_task(void *argument, gr_range units)
             const ptrdiff_t i = (ptrdiff_t)(index % c->l.dim[k]);
             y += i * c->l.y[k], x += i * c->l.x[k];
         }
-        strided_move[c->isa](c->y + y, c->x + x, (span){ strip.count, c->a.y, c->a.x }, c->b, c->kind);
+        strided_move[c->isa](c->y + y, c->x + x, &(span){ strip.count, c->a.y, c->a.x }, &c->b, c->kind);
     }
 }
 
