@@ -80,12 +80,6 @@ INLINE gemm_job gemm_part_of(const gemm_job *g, size_t i, size_t j, size_t k, si
 /* Whether rows or columns are a multiple of 4 KiB apart, so that they share the same few sets of L1. */
 INLINE bool gemm_far(size_t stride) { return stride % (4096 / sizeof(gr_real)) == 0; }
 
-/* Whether a copy of A by rows saves time: more than 8 rows, several panels read A, and A is far or stored by columns. */
-INLINE bool gemm_copies_a(gr_mat A, size_t M, size_t panels)
-{
-    return M > 8 && (gemm_far(A.col == 1 ? A.row : A.col) ? panels > 1 : panels > 2 && A.col != 1);
-}
-
 /* Let a tile of `vectors` vectors prefetch K rows of the first entry of the list that is not done. */
 INLINE void gemm_fetch(gr__fetch *fetch, size_t vectors, gemm_tile *t)
 {
@@ -123,7 +117,8 @@ static void gemm_step(const gemm_job *g, bool near, gr_start far, uintptr_t next
     const bool large = K * GEMM_VECTORS * R_WIDTH > (g->packed ? GEMM_NEAR / 2 : GEMM_NEAR);
     const size_t most = large ? GEMM_VECTORS - 1 : GEMM_VECTORS, panels = (vectors + most - 1) / most;
     gr_mat A = g->A, B = g->B;
-    if (gemm_copies_a(A, M, panels)) {
+    /* A copy of A by rows saves time with more than 8 rows, where several panels read A, and A is far or stored by columns. */
+    if (M > 8 && (gemm_far(A.col == 1 ? A.row : A.col) ? panels > 1 : panels > 2 && A.col != 1)) {
         const size_t row = gemm_round(K, 2 * GEMM_LINE) + GEMM_LINE;
         gemm_copy(M, K, K, A, work->rows, row);
         A = (gr_mat){ work->rows, row, 1 };
@@ -148,7 +143,7 @@ static void gemm_step(const gemm_job *g, bool near, gr_start far, uintptr_t next
             if (prefetches) ahead.at += line, ahead.bytes -= size_min(line, ahead.bytes);
             if (g->fetch) gemm_fetch(g->fetch, v, &t);
             for (size_t r = 0, to = x + 1 < tiles ? (i + rows) * far.row + j : j + width; far.data && r < rows; r++, to += far.row)
-                for (size_t c = 0; c < width; c += GEMM_LINE) __builtin_prefetch((const void *)((uintptr_t)far.data + (to + c) * sizeof(gr_real)), 1);
+                for (size_t c = 0; c < width; c += GEMM_LINE) R_FETCH_TO(far.data, to + c);
             gemm_tiles[v][rows][!t.ahead](&t);
         }
         j += width;

@@ -15,7 +15,7 @@ INLINE void carry(gr_real *sum, size_t width, size_t count)
 }
 
 /* y [rows] += the sums of x [rows, n]; level 0 is PIECE values in 16 lanes */
-KERNEL(void, sum_rows, gr_real *restrict y, const gr_real *restrict x, size_t rows, size_t n)
+KERNEL(void, sum_rows, gr_real *restrict y, const gr_real *restrict x, size_t rows, size_t n, bool far)
 {
     /* Two short ones at a time: while one sum waits for its last addition, the other adds. Row r + 2 is fetched; the processor foresees r + 3. */
     for (size_t r = 0, at_once; r < rows; r += at_once, x += at_once * n) {
@@ -26,7 +26,7 @@ KERNEL(void, sum_rows, gr_real *restrict y, const gr_real *restrict x, size_t ro
             const gr_real *const a = x + at, *const b = a + other;
             const size_t m = n - at < PIECE ? n - at : PIECE;
             if (other) SUM2_FETCH(a, 2 * n, i, m, sum[0][0], a[i], sum[0][1], b[i]);
-            else sum[0][0] = SUM(i, m, a[i]);
+            else sum[0][0] = far ? SUM_FETCH(a, R_AHEAD, i, m, a[i]) : SUM(i, m, a[i]);
             carry(sum[0], 2, count);
         }
         for (int level = 1; level < LEVELS; level++) y[r] += sum[level][0];
@@ -172,7 +172,7 @@ typedef struct {
     const gr_real *large;
     gr_real *small;
     int isa;
-    bool columns;                /* those two are [n, width], summed over n; else [width, n] */
+    bool far, columns;           /* far: R_FAR values and more; columns: those two are [n, width], summed over n; else [width, n] */
     size_t n, width, tile, tiles, lacking;
 } sum_call;
 
@@ -186,7 +186,7 @@ static void sum_task(void *argument, gr_range units)
         for (size_t j = 0; j < c->lacking; j++) {
             const gr_real *x = c->large + gr__runs_large(&c->outer, i, j) * c->n * c->width;
             if (c->columns) sum_columns[c->isa](y, x + tile.first, c->n, tile.count, c->width);
-            else sum_rows[c->isa](y, x + tile.first * c->n, tile.count, c->n);
+            else sum_rows[c->isa](y, x + tile.first * c->n, tile.count, c->n, c->far);
         }
     }
 }
@@ -202,7 +202,7 @@ static void part_task(void *argument, size_t k, int thread UNUSED)
     const part_call *p = argument;
     gr_real *y = memset(p->part + k * p->m, 0, p->m * sizeof *y);
     if (p->c->columns) sum_columns[p->c->isa](y, p->x + k * p->n * p->m, p->n, p->m, p->m);
-    else sum_rows[p->c->isa](y, p->x + k * p->n, 1, p->n);
+    else sum_rows[p->c->isa](y, p->x + k * p->n, 1, p->n, true);
 }
 
 static void sum_in_parts(gr_tape *t, const sum_call *c)
@@ -239,7 +239,7 @@ void gr__runs_sum(gr_tape *t, const gr__runs *r, const gr_real *large, gr_real *
     /* Columns: the wider a tile, the longer the pieces of memory that it reads; but four threads shall have work. */
     c.tile = !c.columns ? (each < CHUNK ? CHUNK / each : 1) : c.width < 4 * NARROW ? NARROW : c.width > 4 * COLUMNS ? COLUMNS : gr_chunks(c.width, 4);
     if (c.tile > c.width) c.tile = c.width;
-    c.tiles = gr_chunks(c.width, c.tile);
+    c.tiles = gr_chunks(c.width, c.tile), c.far = each * keeping * c.width >= R_FAR;
     const size_t units = keeping * c.tiles, to_a_chunk = each * c.tile < CHUNK ? CHUNK / (each * c.tile) : 1;
     if (units == 1 && c.lacking == 1 && c.n >= (size_t)2 * (c.columns ? HIGHEST : LONGEST)) {
         sum_in_parts(t, &c);
@@ -278,7 +278,7 @@ static void map_task(void *argument, gr_range part)
             }
         gr_real *const out = c->row ? rows : c->out + i;
         c->kernel(out, in, n, c->p, c->how | (one[0] ? GR__ONE_A : one[1] ? GR__ONE_B : 0));
-        if (c->row) sum_rows[c->isa](c->out + i / c->row, rows, n / c->row, c->row);
+        if (c->row) sum_rows[c->isa](c->out + i / c->row, rows, n / c->row, c->row, false);
     }
 }
 

@@ -221,16 +221,15 @@ static void conv_direct_tile(void *argument, size_t number, int thread)
     if (w->turned && add) conv_turn_tile(r, &b, y, true);
     for (size_t phase = 0; phase < w->phases[0] * across; k += r->terms[phase++].K) {
         const size_t first[2] = { phase / across, phase % across };
-        const conv_terms terms = r->terms[phase];
         size_t n[2];
         for (int e = 0; e < 2; e++) n[e] = b.n[e] > first[e] ? gr_chunks(b.n[e] - first[e], w->step[e]) : 0;
         for (size_t i = 0, rows; n[1] && i < n[0]; i += rows) {
-            conv_product g = { .k = k, .K = terms.K, .each = w->each, .run = 1 };
-            conv_cut(&g.k, &g.K, terms.row, b.top + i * w->unit[0], w->image.H[0]);
+            conv_product g = { .k = k, .K = r->terms[phase].K, .each = w->each, .run = 1 };
+            conv_cut(&g.k, &g.K, r->terms[phase].row, b.top + i * w->unit[0], w->image.H[0]);
             for (rows = 1; w->turned && n[1] == w->tile[1] && i + rows < n[0]; rows++) {
                 const conv_at *next = k;
-                size_t K = terms.K;
-                conv_cut(&next, &K, terms.row, b.top + (i + rows) * w->unit[0], w->image.H[0]);
+                size_t K = r->terms[phase].K;
+                conv_cut(&next, &K, r->terms[phase].row, b.top + (i + rows) * w->unit[0], w->image.H[0]);
                 if (next != g.k || K != g.K) break;
             }
             gr_real *const to = y + (first[0] + i * w->step[0]) * w->to[1] + first[1];

@@ -79,7 +79,7 @@ KERNEL(int, layer_norm_forward, gr_real *restrict y, gr__row_stat *restrict stat
     if (N >= 512 && rows * N >= 1 << 16) {
         for (size_t r = 0; r < rows; r++, x += N, y += N, stat++) {
             *stat = layer_norm_statistics(layer_norm_sums_of(x, x[0] + LONG_SUM(i, N, x[i] - x[0]) * (1 / (gr_real)N), N), N, eps);
-            for (size_t i = 0; i < N; i += 16) R_FETCH(x, N + i);
+            for (size_t i = 0; i < N; i += 16) R_FETCH(x, R_AHEAD + i);
             layer_norm_row(y, *stat, x, gamma, beta, N);
             far |= far_from_1(stat->rstd);
         }

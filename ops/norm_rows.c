@@ -62,6 +62,7 @@ static void norm_rows_chunk_back(void *argument, gr_range r)
     const size_t block = N < 1024 ? 1024 / N : 1; /* rows of dx that stay in the first cache between clearing and adding */
     for (size_t i = r.first, end = i + r.count; i < end; i += block) {
         const size_t rows = end - i < block ? end - i : block;
+        for (size_t j = 0; a->dx && s->rows * N >= R_FAR && j < rows * N; j += 16) R_FETCH_TO(a->dx, (i + rows) * N + j);
         if (a->fresh) memset(a->dx + i * N, 0, rows * N * sizeof *a->dx);
         a->backward(a->dx ? a->dx + i * N : NULL, dgamma, dgamma ? dgamma + N : NULL, a->dy + i * N, s->stat + i, a->x + i * N, s->gamma, rows, N);
     }
@@ -93,8 +94,7 @@ size_t gr__norm_rows_scratch(const gr_node *n)
 /* At most 32 chunks, because each has a part of 2N sums; and at least 4096 values in a chunk, because a smaller one is not worth its start. */
 static size_t norm_rows_to_a_chunk(size_t rows, size_t N)
 {
-    enum { PARTS = 32 };
-    const size_t by_parts = gr_chunks(rows, PARTS), by_values = N ? gr_chunks(VALUES, N) : 1;
+    const size_t by_parts = gr_chunks(rows, 32), by_values = N ? gr_chunks(VALUES, N) : 1;
     return by_parts > by_values ? by_parts : by_values;
 }
 

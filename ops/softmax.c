@@ -27,8 +27,9 @@ INLINE void softmax_of_rows(gr_real *restrict y, const gr_real *restrict x, size
     }
 }
 
-INLINE void softmax_row_backward(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, size_t C, bool log)
+INLINE void softmax_row_backward(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, size_t C, bool far, bool log)
 {
+    for (size_t i = 0; far && i < C; i += 16) R_FETCH(y, R_AHEAD + i), R_FETCH(dy, R_AHEAD + i), R_FETCH_TO(dx, 6 * R_AHEAD + i); /* dx is cleared by chunks */
     const gr_real sum = SUM(i, C, log ? dy[i] : y[i] * dy[i]);
     for (size_t i = 0; i < C; i++) dx[i] += log ? dy[i] - r_exp_low(y[i]) * sum : y[i] * (dy[i] - sum);
 }
@@ -72,7 +73,7 @@ INLINE void softmax_tile_backward(gr_real *restrict dx, const gr_real *restrict 
     { \
         for (size_t n, at; group < end; group++) { \
             at = softmax_group(a, group, &n); \
-            if (a->inner == 1) softmax_row_backward(dx + at, dy + at, y + at, a->C, log); \
+            if (a->inner == 1) softmax_row_backward(dx + at, dy + at, y + at, a->C, a->groups * a->C >= R_FAR, log); \
             else softmax_tile_backward(dx + at, dy + at, y + at, a->C, a->inner, n, log); \
         } \
     }

@@ -22,7 +22,7 @@ INLINE void strided_turn(gr_real *restrict y, const gr_real *restrict x, span a,
     _Alignas(64) gr_real tile[TILE * TILE];
     for (ptrdiff_t r = 0; r < TILE; r++) {
         R_FETCH(x, (TILE + r) * b.x);
-        __builtin_prefetch((const void *)((uintptr_t)y + (size_t)(TILE + r * a.y) * sizeof *y), 1);
+        R_FETCH_TO(y, TILE + r * a.y);
         memcpy(tile + r * TILE, x + r * b.x, TILE * sizeof *x);
     }
     for (size_t i = 0; i < TILE; i += V_TURN, y += V_TURN * a.y)

@@ -24,7 +24,8 @@ INLINE gr_real mish_gate(gr_real x) { return r_tanh(r_softplus(x)); }
 #define UNARY_NEAR(op, y, dx, limit, y_near, dx_limit, dx_near, ...) UNARY_KERNELS(op, (void)p, y, dx, limit, y_near, dx_limit, dx_near)
 
 /* forward: in = { x }.  backward: out = the gradient of x, in = { dy, x, y }.  The second loops are for x beyond a limit, which are rare, or
- * for the second half of a long formula. */
+ * for the second half of a long formula. Backward selects the sum, not the term: else AVX-512 loads dy by a mask, which takes the gradients of gelu and sin
+ * 1.6 times as long where dy comes from memory. */
 #define UNARY_KERNELS(op, parameters, y_of_x, dx_of_xy, limit, y_near, dx_limit, dx_near) \
     KERNEL(void, op##_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p, int how UNUSED) \
     { \
@@ -50,7 +51,8 @@ INLINE gr_real mish_gate(gr_real x) { return r_tanh(r_softplus(x)); }
         for (size_t i = 0; i < n; i++) { \
             const gr_real dy = in_dy[i], x = in_x[i], y = in_y[i]; \
             (void)dy, (void)x, (void)y; \
-            out[i] = (how & GR__FIRST ? 0 : out[i]) + ((dx_limit) == 0 ? (dx_of_xy) : r_size_of(x) > r_size_of(dx_limit) ? 0 : (dx_near)); \
+            const gr_real from = how & GR__FIRST ? 0 : out[i], dx = (dx_limit) == 0 ? (dx_of_xy) : (dx_near); \
+            out[i] = (dx_limit) != 0 && r_size_of(x) > r_size_of(dx_limit) ? from : from + dx; \
             if ((dx_limit) > 0) largest = r_size_most(largest, x); \
         } \
         for (size_t i = 0; largest > r_size_of(dx_limit) && i < n; i++) { \
