@@ -4,7 +4,7 @@
  *     r_sin r_cos r_tan                                    within 1 ulp
  *     r_pow                                                within 2 ulp, special cases as C99's pow
  *     r_round r_floor                                      exact; r_round takes the even one of two neighbours that are equally near
- *     r_softplus r_square r_normal_cdf r_normal_pdf        computed from these
+ *     r_softplus r_square r_normal_cdf_of r_normal_pdf     computed from these
  *     r_sin_near r_cos_near r_tan_near                     the same as r_sin.. for |x| <= R_SIN_LIMIT
  *     r_exp_near r_sigmoid_near                            the same bits as r_exp and r_sigmoid for |x| <= R_EXP_LIMIT
  *     r_exp_low                                            the same bits as r_exp for x <= 44 and NaN
@@ -311,7 +311,6 @@ INLINE gr_real r_square(gr_real x) { return x * x; }
 INLINE gr_real r_erf(gr_real x) { return r_erf_of(x, r_erf_half(x)); }
 INLINE gr_real r_normal_cdf_half(gr_real x) { return r_erf_half(x * R(0.70710678118654752440)); }
 INLINE gr_real r_normal_cdf_of(gr_real x, gr_real half) { return r_fma(r_erf_of(x * R(0.70710678118654752440), half), R(0.5), R(0.5)); }
-INLINE gr_real r_normal_cdf(gr_real x) { return r_normal_cdf_of(x, r_normal_cdf_half(x)); }
 INLINE gr_real r_normal_pdf(gr_real x) { return R(0.39894228040143267794) * r_exp(x * x * R(-0.5)); }
 INLINE gr_real r_normal_pdf_near(gr_real x) { return R(0.39894228040143267794) * r_exp_near(x * x * R(-0.5)); }
 

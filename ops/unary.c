@@ -18,46 +18,48 @@ INLINE gr_real gelu_tanh_slope(gr_real x)
 /* Misra 2019: mish is x tanh(softplus(x)). */
 INLINE gr_real mish_gate(gr_real x) { return r_tanh(r_softplus(x)); }
 
+enum { UNARY_BLOCK = 512 };
 #define UNARY(op, y, dx, ...) UNARY_KERNELS(op, (void)p, y, dx, 0, 0, 0, 0)
 #define UNARY_1(op, a, y, dx, ...) UNARY_KERNELS(op, const gr_real a = p[0]; (void)a, y, dx, 0, 0, 0, 0)
 #define UNARY_2(op, a, b, y, dx, ...) UNARY_KERNELS(op, const gr_real a = p[0]; const gr_real b = p[1], y, dx, 0, 0, 0, 0)
 #define UNARY_NEAR(op, y, dx, limit, y_near, dx_limit, dx_near, ...) UNARY_KERNELS(op, (void)p, y, dx, limit, y_near, dx_limit, dx_near)
 
 /* forward: in = { x }.  backward: out = the gradient of x, in = { dy, x, y }.  The second loops are for x beyond a limit, which are rare, or
- * for the second half of a long formula. Backward selects the sum, not the term: else AVX-512 loads dy by a mask, which takes the gradients of gelu and sin
- * 1.6 times as long where dy comes from memory. */
+ * for the second half of a long formula; backward computes the first half of such a formula into a block that stays in L1 (measured: gelu
+ * backward is 1.07 times as fast, because one loop needs more registers than there are). Backward selects the sum, not the term: else AVX-512
+ * loads dy by a mask, which takes the gradients of gelu and sin 1.6 times as long where dy comes from memory. */
 #define UNARY_KERNELS(op, parameters, y_of_x, dx_of_xy, limit, y_near, dx_limit, dx_near) \
     KERNEL(void, op##_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p, int how UNUSED) \
     { \
         const gr_real *in_x = in[0]; \
-        r_size largest = 0; \
-        parameters; \
+        r_size largest = 0; parameters; \
         for (size_t i = 0; i < n; i++) { \
-            const gr_real x = in_x[i], half = 0; (void)half; \
+            UNUSED const gr_real x = in_x[i], half = 0; \
             out[i] = (limit) == 0 ? (y_of_x) : (y_near); \
             if ((limit) > 0) largest = r_size_most(largest, x); \
         } \
         for (size_t i = 0; ((limit) < 0 || largest > r_size_of(limit)) && i < n; i++) { \
-            const gr_real x = in_x[i], half = out[i]; \
-            (void)x; \
+            UNUSED const gr_real x = in_x[i], half = out[i]; \
             out[i] = (limit) < 0 || r_size_of(x) > r_size_of(limit) ? (y_of_x) : half; \
         } \
     } \
     KERNEL(void, op##_backward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p, int how) \
     { \
         const gr_real *in_dy = in[0], *in_x = in[1], *in_y = in[2]; \
-        r_size largest = 0; \
-        parameters; \
-        for (size_t i = 0; i < n; i++) { \
-            const gr_real dy = in_dy[i], x = in_x[i], y = in_y[i]; \
-            (void)dy, (void)x, (void)y; \
-            const gr_real from = how & GR__FIRST ? 0 : out[i], dx = (dx_limit) == 0 ? (dx_of_xy) : (dx_near); \
-            out[i] = (dx_limit) != 0 && r_size_of(x) > r_size_of(dx_limit) ? from : from + dx; \
-            if ((dx_limit) > 0) largest = r_size_most(largest, x); \
+        gr_real halves[(limit) < 0 ? UNARY_BLOCK : 1]; \
+        r_size largest = 0; parameters; \
+        for (size_t b = 0, end; b < n; b = end) { \
+            end = (limit) < 0 && n - b > UNARY_BLOCK ? b + UNARY_BLOCK : n; \
+            for (size_t i = b; (limit) < 0 && i < end; i++) { UNUSED const gr_real x = in_x[i]; halves[i - b] = (y_near); } \
+            for (size_t i = b; i < end; i++) { \
+                UNUSED const gr_real dy = in_dy[i], x = in_x[i], y = in_y[i], half = (limit) < 0 ? halves[i - b] : 0; \
+                const gr_real from = how & GR__FIRST ? 0 : out[i], dx = (dx_limit) == 0 ? (dx_of_xy) : (dx_near); \
+                out[i] = (dx_limit) != 0 && r_size_of(x) > r_size_of(dx_limit) ? from : from + dx; \
+                if ((dx_limit) > 0) largest = r_size_most(largest, x); \
+            } \
         } \
         for (size_t i = 0; largest > r_size_of(dx_limit) && i < n; i++) { \
-            const gr_real dy = in_dy[i], x = in_x[i], y = in_y[i]; \
-            (void)dy, (void)x, (void)y; \
+            UNUSED const gr_real dy = in_dy[i], x = in_x[i], y = in_y[i], half = (limit) < 0 ? (y_near) : 0; \
             out[i] += r_size_of(x) > r_size_of(dx_limit) ? (dx_of_xy) : 0; \
         } \
     }

@@ -246,6 +246,29 @@ TEST(a_value_does_not_depend_on_its_neighbours)
     gr_tape_free(t);
 }
 
+/* More than two blocks of ops/unary.c, and a tail. */
+TEST(a_gradient_does_not_depend_on_its_neighbours)
+{
+    enum { N = 1300, M = 37 };
+    gr_real value[N], dy[N], dx[N];
+    gr_tape *t = gr_tape_new(1, NULL);
+    for (int i = 0; i < N; i++) dy[i] = (gr_real)(i % 7 - 3);
+    for (size_t k = 0; k < COUNT(ops); k++) {
+        gr_tape_reset(t);
+        memcpy(value, gr_rand(t, GR_SHAPE(N), ops[k].in.low, ops[k].in.high, "x")->data, sizeof value);
+        gr_tensor *x = gr_want_grad(t, gr_input(t, value, GR_SHAPE(N)));
+        assert_true(gr_backward_from(t, ops[k].f(t, &x, NULL), dy));
+        memcpy(dx, gr_grad(t, x), sizeof dx);
+        for (size_t first = 0; first + M <= N; first += 61) {
+            gr_tape_reset(t);
+            x = gr_want_grad(t, gr_input(t, value + first, GR_SHAPE(M)));
+            assert_true(gr_backward_from(t, ops[k].f(t, &x, NULL), dy + first));
+            assert_same_bits(gr_grad(t, x), dx + first, M);
+        }
+    }
+    gr_tape_free(t);
+}
+
 TEST(sin_cos_and_tan_of_large_arguments_are_right)
 {
     gr_real x[600], y[600], z[600], w[600], dw[600];
@@ -303,6 +326,7 @@ int main(void)
         cmocka_unit_test(values_and_derivatives_are_the_known_ones),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_value_does_not_depend_on_its_neighbours),
+        cmocka_unit_test(a_gradient_does_not_depend_on_its_neighbours),
         cmocka_unit_test(sin_cos_and_tan_of_large_arguments_are_right),
         cmocka_unit_test(empty_inputs_give_empty_results),
         cmocka_unit_test(null_is_an_error_that_names_the_operator),
