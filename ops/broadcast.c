@@ -202,7 +202,7 @@ static void part_task(void *argument, size_t k, int thread UNUSED)
     const part_call *p = argument;
     gr_real *y = memset(p->part + k * p->m, 0, p->m * sizeof *y);
     if (p->c->columns) sum_columns[p->c->isa](y, p->x + k * p->n * p->m, p->n, p->m, p->m);
-    else sum_rows[p->c->isa](y, p->x + k * p->n, 1, p->n, true);
+    else sum_rows[p->c->isa](y, p->x + k * p->n, 1, p->n, p->c->far);
 }
 
 static void sum_in_parts(gr_tape *t, const sum_call *c)

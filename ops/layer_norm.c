@@ -68,10 +68,10 @@ INLINE void layer_norm_near_means(gr_real m[2], const gr_real *x0, const gr_real
 }
 
 /* For each row:  m = a value near mean(x);  sums(x - m);  m, e, rstd from the sums;  y from x, m, e, rstd.
- * Long rows that come from memory are read one after the other, in half to two thirds of the time, and each fetches the next one. Of others four
- * rows, each pass over all of them before the next pass: one row after the other takes up to 1.4 times as long, because the processor waits at the
- * end of each sum. If fewer than four rows are left, the last one stands for those that are missing. Returns a value other than 0 if a row is far
- * (ops/norm_far.h). */
+ * Long rows that come from memory are read one after the other, in half to two thirds of the time, and each fetches what is R_AHEAD values further on.
+ * Of others four rows, each pass over all of them before the next pass: one row after the other takes up to 1.4 times as long, because the processor
+ * waits at the end of each sum. If fewer than four rows are left, the last one stands for those that are missing. Returns a value other than 0 if a row
+ * is far (ops/norm_far.h). */
 KERNEL(int, layer_norm_forward, gr_real *restrict y, gr__row_stat *restrict stat, const gr_real *restrict x, const gr_real *restrict gamma,
        const gr_real *restrict beta, size_t rows, size_t N, gr_real eps) /* x, y [rows, N] */
 {
