@@ -24,12 +24,11 @@
 enum {
     GEMM_STEP = 1024 / sizeof(gr_real), GEMM_SHORT_STEP = 32, /* of K; shorter steps touch C more often */
     GEMM_NEAR = (48 << 10) / sizeof(gr_real), /* a panel that is larger, or a packed one of more than half, has one vector fewer, so that L1 holds it */
-    GEMM_BLOCK = 128, /* rows of C */
-    GEMM_COLUMNS = 1024, GEMM_SLAB = (2 << 20) / sizeof(gr_real),
+    GEMM_BLOCK = 128, GEMM_COLUMNS = 1024, /* of C: rows, columns */
+    GEMM_SLAB = (2 << 20) / sizeof(gr_real),
     GEMM_DEEP = 2048,                    /* a longer K is cut; the sums of each part but the first are added to C */
     GEMM_PANEL = 4 * 64 / sizeof(float), /* columns, at most */
-    GEMM_LINE = 64 / sizeof(gr_real),
-    GEMM_PAD = 3 * GEMM_LINE, /* so that the rows of copies do not share the same few sets of a cache */
+    GEMM_LINE = 64 / sizeof(gr_real), GEMM_PAD = 3 * GEMM_LINE, /* the pad is so that the rows of copies do not share the same few sets of a cache */
     GEMM_FLAT = GR_VECTOR_BYTES == 32 ? 8 : 4, /* this few terms are added by whole rows of C */
     GEMM_STRIP = 1024,        /* rows of C that are computed at a time, transposed */
     GEMM_FEW = 8,             /* this few tiles gain nothing from a copy of the panel that they share */
@@ -124,9 +123,11 @@ static void gemm_step(const gemm_job *g, bool near, gr_start far, uintptr_t next
         A = (gr_mat){ work->rows, row, 1 };
     }
     gemm_tile t = { .K = K, .a_row = A.row, .a_col = A.col, .start_row = g->start.row, .c_row = g->c_row, .add = g->add };
-    for (size_t p = 0, j = 0; p < panels; p++) {
+    for (size_t p = 0, j = 0, together; p < panels; p += together) {
         const size_t v = vectors / panels + (p < vectors % panels), width = v * R_WIDTH, n = size_min(width, N - j);
         const size_t tiles = (M + gemm_rows[v] - 1) / gemm_rows[v], line = gemm_round(width * sizeof(gr_real), 64);
+        const size_t equal = size_min((p < vectors % panels ? vectors % panels : panels) - p, (N - j) / width); /* panels from here on, whole ones */
+        together = M == 1 && g->ready && t.start_row != 1 && v > 1 && equal > 1 ? gr_chunks(equal, gr_chunks(equal, 9 / v)) : 1;
         gr_real *P = g->packed ? g->packed + j * K : work->panel;
         const bool in_place = tiles && !g->ready && B.col == 1 && n == width, shared = tiles > GEMM_FEW || (tiles > 1 && gemm_far(B.row));
         const bool keep = in_place && (shared || g->packed);
@@ -134,19 +135,19 @@ static void gemm_step(const gemm_job *g, bool near, gr_start far, uintptr_t next
         gemm_ahead ahead = gemm_ahead_of(g, near, next_a, j + width, width, in_place);
         t.last = n - width + R_WIDTH;
         for (size_t x = 0, i = 0, rows; x < tiles; x++, i += rows) {
-            rows = M / tiles + (x < M % tiles);
+            rows = together > 1 ? together : M / tiles + (x < M % tiles);
             const bool reads_b = in_place && (x == 0 || !keep), prefetches = ahead.bytes && (x || tiles == 1); /* the first of several waits for B itself */
             t.A = A.data + i * A.row, t.C = g->C + i * g->c_row + j;
             t.start = g->start.data ? g->start.data + i * g->start.row + (t.start_row == 1 ? 0 : j) : NULL;
             t.B = reads_b ? B.data + j : P, t.b_row = reads_b ? B.row : width, t.panel = x == 0 && keep ? P : NULL;
             t.next = prefetches ? ahead.at : 0, t.next_row = ahead.row, t.ahead = t.panel ? K : prefetches ? size_min(K, ahead.rows) : 0;
             if (prefetches) ahead.at += line, ahead.bytes -= size_min(line, ahead.bytes);
-            if (g->fetch) gemm_fetch(g->fetch, v, &t);
+            if (g->fetch && together == 1) gemm_fetch(g->fetch, v, &t);
             for (size_t r = 0, to = x + 1 < tiles ? (i + rows) * far.row + j : j + width; far.data && r < rows; r++, to += far.row)
                 for (size_t c = 0; c < width; c += GEMM_LINE) R_FETCH_TO(far.data, to + c);
-            gemm_tiles[v][rows][!t.ahead](&t);
+            gemm_tiles[v][rows][together > 1 ? 2 : !t.ahead](&t);
         }
-        j += width;
+        j += together * width;
     }
 }
 
@@ -199,10 +200,8 @@ static void gemm_slab(const gemm_job *g, size_t step, gemm_work *work)
     const size_t c_row = padded + (gemm_far(padded + GEMM_LINE) ? 2 : 1) * GEMM_LINE;
     const bool beside = g->add || (K > 2 * step && M * N > 65536); /* between the steps, C is in a block of L2 */
     gr_real *packed = g->packed ? g->packed : M > rows ? work->slab : NULL;
-    size_t i = 0;
-    do {
-        size_t k = 0;
-        do {
+    for (size_t i = 0; i == 0 || i < M; i += rows)
+        for (size_t k = 0; k == 0 || k < K; k += step) {
             gemm_job part;
             const gemm_job *s = g; /* the only step: a copy of what was written just now would wait until it has reached the cache */
             if (M > rows || K > step) {
@@ -216,8 +215,7 @@ static void gemm_slab(const gemm_job *g, size_t step, gemm_work *work)
             if (s->K < 64 || M * far.row < GEMM_SLAB / 2) far.data = NULL;
             const size_t next = last ? (i + rows) * g->A.row : i * g->A.row + (k + step) * g->A.col;
             gemm_step(s, padded * K <= GEMM_SLAB / 4, far, last && i + rows >= M ? 0 : (uintptr_t)(g->A.data + next), work);
-        } while ((k += step) < K);
-    } while ((i += rows) < M);
+        }
 }
 
 /* The longest step over K. A B by rows that is used once is read in short steps, along its rows. Half a step of 3 vectors of 64 bytes fits L1 beside
@@ -307,10 +305,7 @@ static void gemm_product(const gemm_job *g, gemm_work *work)
         gemm_product(&most, work), gemm_product(&rest, work);
     } else {
         const size_t deep = gemm_part(K, GEMM_DEEP, 8);
-        size_t k = 0;
-        do {
-            gemm_columns(g, k, size_min(deep, K - k), work);
-        } while ((k += deep) < K);
+        for (size_t k = 0; k == 0 || k < K; k += deep) gemm_columns(g, k, size_min(deep, K - k), work);
     }
 }
 

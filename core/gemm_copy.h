@@ -4,23 +4,27 @@
 #include "core/gemm.h"
 #include "core/simd.h"
 
-/* The most rows of a tile of 1, 2, 3 or 4 vectors, with 32 registers or 16. GEMM_TILES(X) is X(vectors, rows) for every tile. */
+/* The most rows of a tile of 1, 2, 3 or 4 vectors, with 32 registers or 16. GEMM_TILES(X) is X(vectors, rows) for every tile, and GEMM_PANELS(X) is
+ * X(vectors, panels) for those of one row and several panels. */
 #define GEMM_UP_TO_6(X, v) X(v, 1) X(v, 2) X(v, 3) X(v, 4) X(v, 5) X(v, 6)
 #define GEMM_UP_TO_12(X, v) GEMM_UP_TO_6(X, v) X(v, 7) X(v, 8) X(v, 9) X(v, 10) X(v, 11) X(v, 12)
 #if GR_VECTOR_BYTES == 64 || defined __aarch64__
 static const unsigned char gemm_rows[] = { 0, 14, 14, 9, 6 };
 #define GEMM_UNROLL UNROLL_2
+#define GEMM_PANELS(X) X(2, 2) X(2, 3) X(2, 4) X(3, 2) X(3, 3) X(4, 2)
 #define GEMM_TILES(X) GEMM_UP_TO_12(X, 1) X(1, 13) X(1, 14) GEMM_UP_TO_12(X, 2) X(2, 13) X(2, 14) GEMM_UP_TO_6(X, 3) X(3, 7) X(3, 8) X(3, 9) GEMM_UP_TO_6(X, 4)
 #elif GR_VECTOR_BYTES == 32
 static const unsigned char gemm_rows[] = { 0, 12, 6 };
 #define GEMM_UNROLL UNROLL_4
+#define GEMM_PANELS(X) X(2, 2) X(2, 3) X(2, 4)
 #define GEMM_TILES(X) GEMM_UP_TO_12(X, 1) GEMM_UP_TO_6(X, 2)
 #else /* a multiply-add is many instructions: larger tiles are not faster, and take seconds to compile */
 static const unsigned char gemm_rows[] = { 0, 4, 4 };
 #define GEMM_UNROLL
+#define GEMM_PANELS(X) X(2, 2) X(2, 3) X(2, 4)
 #define GEMM_TILES(X) X(1, 1) X(1, 2) X(1, 3) X(1, 4) X(2, 1) X(2, 2) X(2, 3) X(2, 4)
 #endif
-enum { GEMM_VECTORS = sizeof gemm_rows - 1 };
+enum { GEMM_VECTORS = sizeof gemm_rows - 1, GEMM_ROWS = 14 };
 
 /* For each vector v of each row r of a tile's C, of which there are `rows` and `vectors`. Of the last vector of a row, only some lanes are inside C. */
 #define GEMM_EACH(r, v) UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vectors; v++)

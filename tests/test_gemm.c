@@ -143,6 +143,7 @@ TEST(every_output_is_one_chain)
         { 48, 301, 300 },  { 112, 640, 600 },  { 64, 250, 2100 }, { 96, 600, 1024 }, { 25, 300, 200 }, { 31, 301, 512 }, /* a transposed C */
         { 3, 100, 512 },   { 4, 70, 1536 },    { 24, 130, 2063 }, { 9, 96, 64 },     { 8, 33, 13 },    { 5, 200, 300 },  /* few rows */
         { 6, 64, 7 },      { 7, 100, 4109 },   { 13, 100, 75 },   { 40, 70, 6 },     { 100, 5, 60 },   { 1, 64, 2 },
+        { 1, 160, 90 },    { 1, 420, 300 },    { 1, 247, 2060 }, /* one row: panels of two widths */
     };
 #ifdef __SANITIZE_THREAD__
     enum { CASES = 12 }; /* in one thread it has nothing to see, and 800 take it two minutes */
