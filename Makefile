@@ -239,7 +239,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make check-awk        the scripts print the same with gawk, mawk and busybox awk
 #: make windows          library, programs and tests by MinGW-w64, run with wine     make compilers    fingerprints of every gcc and clang here, and musl
 #: make check-bits       one fingerprint for all threads and instruction sets            make neon   and for ARM64, under qemu-aarch64
-#: make bench            the times of gradus, and how much of the machine's limits they reach     ARGS=--help
+#: make bench            the times of gradus, and how much of the machine's limits they reach     ARGS=--help; GRADUS_ISA=avx2 in front holds it to AVX2
 #: make bench-peers      beside PyTorch, OpenBLAS and JAX, in turns in one process      PYTHON= one that has them, ARGS=--help
 #: make test-peers       bench-peers finds wrong results, and its messages      PYTHON= one that has torch
 #: make interchange      weights to PyTorch and back; pytorch_names.txt    PYTHON= one that has torch and safetensors

@@ -113,8 +113,9 @@ INLINE gemm_ahead gemm_ahead_of(const gemm_job *g, bool near, uintptr_t next_a, 
 static void gemm_step(const gemm_job *g, bool near, gr_start far, uintptr_t next_a, gemm_work *work)
 {
     const size_t M = g->M, N = g->N, K = g->K, vectors = (N + R_WIDTH - 1) / R_WIDTH;
-    const bool large = K * GEMM_VECTORS * R_WIDTH > (g->packed ? GEMM_NEAR / 2 : GEMM_NEAR);
-    const size_t most = large ? GEMM_VECTORS - 1 : GEMM_VECTORS, panels = (vectors + most - 1) / most;
+    const size_t most = GEMM_VECTORS - (K * GEMM_VECTORS * R_WIDTH > (g->packed ? GEMM_NEAR / 2 : GEMM_NEAR)), panels = (vectors + most - 1) / most;
+    const size_t wider = vectors % panels, whole = panels - (N % R_WIDTH != 0); /* so many panels have one vector more, and so many no tail */
+    const bool together = M == 1 && g->ready && g->start.row != 1;              /* a tile of several panels */
     gr_mat A = g->A, B = g->B;
     /* A copy of A by rows saves time with more than 8 rows, where several panels read A, and A is far or stored by columns. */
     if (M > 8 && (gemm_far(A.col == 1 ? A.row : A.col) ? panels > 1 : panels > 2 && A.col != 1)) {
@@ -123,31 +124,30 @@ static void gemm_step(const gemm_job *g, bool near, gr_start far, uintptr_t next
         A = (gr_mat){ work->rows, row, 1 };
     }
     gemm_tile t = { .K = K, .a_row = A.row, .a_col = A.col, .start_row = g->start.row, .c_row = g->c_row, .add = g->add };
-    for (size_t p = 0, j = 0, together; p < panels; p += together) {
-        const size_t v = vectors / panels + (p < vectors % panels), width = v * R_WIDTH, n = size_min(width, N - j);
+    for (size_t p = 0, j = 0, count; p < panels; p += count) {
+        const size_t v = vectors / panels + (p < wider), width = v * R_WIDTH, n = size_min(width, N - j);
         const size_t tiles = (M + gemm_rows[v] - 1) / gemm_rows[v], line = gemm_round(width * sizeof(gr_real), 64);
-        const size_t equal = size_min((p < vectors % panels ? vectors % panels : panels) - p, (N - j) / width); /* panels from here on, whole ones */
-        together = M == 1 && g->ready && t.start_row != 1 && v > 1 && equal > 1 ? gr_chunks(equal, gr_chunks(equal, 9 / v)) : 1;
+        const size_t equal = (p < wider ? wider : whole) - p, most_here = v == 2 || v == 3 ? 9 / v : 1;
+        count = !together || equal < 2 ? 1 : equal == most_here + 1 && most_here > 1 ? 2 : size_min(equal, most_here); /* rather than leave one */
         gr_real *P = g->packed ? g->packed + j * K : work->panel;
-        const bool in_place = tiles && !g->ready && B.col == 1 && n == width, shared = tiles > GEMM_FEW || (tiles > 1 && gemm_far(B.row));
-        const bool keep = in_place && (shared || g->packed);
+        const bool in_place = M && !g->ready && B.col == 1 && n == width, keep = in_place && (g->packed || tiles > GEMM_FEW || (tiles > 1 && gemm_far(B.row)));
         if (!in_place && !g->ready) gemm_copy(K, n, width, (gr_mat){ B.data + j * B.col, B.row, B.col }, P, width);
         gemm_ahead ahead = gemm_ahead_of(g, near, next_a, j + width, width, in_place);
         t.last = n - width + R_WIDTH;
         for (size_t x = 0, i = 0, rows; x < tiles; x++, i += rows) {
-            rows = together > 1 ? together : M / tiles + (x < M % tiles);
+            rows = count > 1 ? count : M / tiles + (x < M % tiles);
             const bool reads_b = in_place && (x == 0 || !keep), prefetches = ahead.bytes && (x || tiles == 1); /* the first of several waits for B itself */
             t.A = A.data + i * A.row, t.C = g->C + i * g->c_row + j;
             t.start = g->start.data ? g->start.data + i * g->start.row + (t.start_row == 1 ? 0 : j) : NULL;
             t.B = reads_b ? B.data + j : P, t.b_row = reads_b ? B.row : width, t.panel = x == 0 && keep ? P : NULL;
             t.next = prefetches ? ahead.at : 0, t.next_row = ahead.row, t.ahead = t.panel ? K : prefetches ? size_min(K, ahead.rows) : 0;
             if (prefetches) ahead.at += line, ahead.bytes -= size_min(line, ahead.bytes);
-            if (g->fetch && together == 1) gemm_fetch(g->fetch, v, &t);
+            if (g->fetch && count == 1) gemm_fetch(g->fetch, v, &t);
             for (size_t r = 0, to = x + 1 < tiles ? (i + rows) * far.row + j : j + width; far.data && r < rows; r++, to += far.row)
                 for (size_t c = 0; c < width; c += GEMM_LINE) R_FETCH_TO(far.data, to + c);
-            gemm_tiles[v][rows][together > 1 ? 2 : !t.ahead](&t);
+            gemm_tiles[v][rows][count > 1 ? 2 : !t.ahead](&t);
         }
-        j += together * width;
+        j += count * width;
     }
 }
 
@@ -343,7 +343,7 @@ static size_t gemm_cut(const gr__product *p, size_t parts)
 void gr__gemm_part(gr_tape *t, const gr__product *p, size_t part, size_t parts, int thread)
 {
     const size_t M = p->M, N = p->N, K = p->K, most = gemm_cut(p, parts), at = part * most;
-    if (at >= M && at >= N) return;
+    if (!N || (at >= M && at >= N)) return;
     gemm_job g = { M, N, K, p->A, p->B, NULL, false, p->C, p->ldc, p->start, NULL, false };
     if (M > N && M > most) g = gemm_part_of(&g, at, 0, 0, size_min(most, M - at), N, K, NULL);
     if (M <= N && N > most) g = gemm_part_of(&g, 0, at, 0, M, size_min(most, N - at), K, NULL);

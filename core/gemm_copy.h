@@ -11,7 +11,7 @@
 #if GR_VECTOR_BYTES == 64 || defined __aarch64__
 static const unsigned char gemm_rows[] = { 0, 14, 14, 9, 6 };
 #define GEMM_UNROLL UNROLL_2
-#define GEMM_PANELS(X) X(2, 2) X(2, 3) X(2, 4) X(3, 2) X(3, 3) X(4, 2)
+#define GEMM_PANELS(X) X(2, 2) X(2, 3) X(2, 4) X(3, 2) X(3, 3)
 #define GEMM_TILES(X) GEMM_UP_TO_12(X, 1) X(1, 13) X(1, 14) GEMM_UP_TO_12(X, 2) X(2, 13) X(2, 14) GEMM_UP_TO_6(X, 3) X(3, 7) X(3, 8) X(3, 9) GEMM_UP_TO_6(X, 4)
 #elif GR_VECTOR_BYTES == 32
 static const unsigned char gemm_rows[] = { 0, 12, 6 };

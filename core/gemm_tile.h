@@ -16,8 +16,8 @@
  * or whose other thread takes half of them (measured 1.0 to 1.4 times as fast). With 64 bytes there are 34 to 44; an Intel server, whose units for vectors
  * also add integers, is 1.02 to 1.05 times as fast with two k at a time, and 1.01 to 1.03 with four.
  *
- * One row of A gives a tile so few chains that they wait for their own sums. If B is packed, such a tile takes several panels side by side, and r
- * counts them: then what bounds it is reading B (measured 1.3 to 2.2 times as fast with vectors of 32 bytes, 1.0 to 1.2 with 64). */
+ * One row of A gives a tile of 2 or 3 vectors so few chains that they wait for their own sums. If B is packed, such a tile takes several panels side by
+ * side, and r counts them: then what bounds it is reading B (measured 1.3 to 2.2 times as fast with vectors of 32 bytes, 1.0 to 1.2 with 64). */
 
 typedef struct {
     size_t K, ahead;                /* the first `ahead` of K also copy B, or prefetch: all K if there is a panel, none in a plain tile */

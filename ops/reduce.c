@@ -75,13 +75,13 @@ ROWS_DX(prod_backward, x[i] == 0 ? at_zero : elsewhere / x[i],
         const gr_real at_zero = zeros == 1 ? product : 0, elsewhere = zeros == 0 ? product : 0)
 
 /* An infinite largest value is not subtracted: log(exp(-inf) + ..) and log(exp(inf) + ..) come out right without. */
-ROWS_Y(logsumexp_forward, shift + r_log(SUM(i, n, r_exp(x[i] - shift))),
+ROWS_Y(logsumexp_forward, shift + r_log(LONG_SUM(i, n, r_exp(x[i] - shift))),
        const gr_real largest = MAX(i, n, x[i]), shift = r_abs(largest) < R(INFINITY) ? largest : 0)
 ROWS_DX(logsumexp_backward, g * r_exp(x[i] - shift),
         gr_real shift = y[r] == R(-INFINITY) ? 0 : y[r], g = dy[r];
-        if (r_abs(shift) > 1024 && r_abs(shift) < R(INFINITY)) shift = MAX(i, n, x[i]), g /= SUM(i, n, r_exp(x[i] - shift)))
+        if (r_abs(shift) > 1024 && r_abs(shift) < R(INFINITY)) shift = MAX(i, n, x[i]), g /= LONG_SUM(i, n, r_exp(x[i] - shift)))
 
-ROWS_Y(norm_1_forward, SUM(i, n, r_abs(x[i])), ) ROWS_DX(norm_1_backward, with_sign(g, x[i]), const gr_real g = dy[r])
+ROWS_Y(norm_1_forward, LONG_SUM(i, n, r_abs(x[i])), ) ROWS_DX(norm_1_backward, with_sign(g, x[i]), const gr_real g = dy[r])
 ROWS_Y(norm_inf_forward, r_max(0, MAX(i, n, r_abs(x[i]))), )
 ROWS_DX(norm_inf_backward, x[i] == extreme ? share : x[i] == -extreme ? -share : 0,
         const gr_real extreme = y[r], share = extreme == 0 ? 0 : dy[r] / SUM(i, n, r_abs(x[i]) == extreme ? 1 : 0))
@@ -91,18 +91,18 @@ ROWS_DX(norm_p_backward, with_sign(g * r_pow(r_abs(x[i]) / norm, p - 1), x[i]), 
 ROWS_FORWARD(norm_p_forward)
 {
     for (size_t r = 0; r < rows; r++, x += n) {
-        const gr_real sum = SUM(i, n, r_pow(r_abs(x[i]), p));
+        const gr_real sum = LONG_SUM(i, n, r_pow(r_abs(x[i]), p));
         y[r] = r_pow(sum, 1 / p);
         if (r_flush(sum) != 0 && sum < R(INFINITY)) continue;
         const gr_real most = MAX(i, n, r_abs(x[i]));
-        if (most > 0 && most < R(INFINITY)) y[r] = most * r_pow(SUM(i, n, r_pow(r_abs(x[i]) / most, p)), 1 / p);
+        if (most > 0 && most < R(INFINITY)) y[r] = most * r_pow(LONG_SUM(i, n, r_pow(r_abs(x[i]) / most, p)), 1 / p);
     }
 }
 
 ROWS_FORWARD(norm_2_forward)
 {
     for (size_t r = 0; r < rows; r++, x += n) {
-        const gr_real sum = SUM(i, n, r_square(x[i]));
+        const gr_real sum = LONG_SUM(i, n, r_square(x[i]));
         y[r] = r_sqrt(sum);
         if (r_flush(sum) == 0 || !(sum < R(INFINITY))) gr__far_norm_2(y + r, x, n);
     }

@@ -48,11 +48,11 @@ enum { UNARY_BLOCK = 512 };
         const gr_real *in_dy = in[0], *in_x = in[1], *in_y = in[2]; \
         gr_real halves[(limit) < 0 ? UNARY_BLOCK : 1]; \
         r_size largest = 0; parameters; \
-        for (size_t b = 0, end; b < n; b = end) { \
-            end = (limit) < 0 && n - b > UNARY_BLOCK ? b + UNARY_BLOCK : n; \
-            for (size_t i = b; (limit) < 0 && i < end; i++) { UNUSED const gr_real x = in_x[i]; halves[i - b] = (y_near); } \
-            for (size_t i = b; i < end; i++) { \
-                UNUSED const gr_real dy = in_dy[i], x = in_x[i], y = in_y[i], half = (limit) < 0 ? halves[i - b] : 0; \
+        for (size_t first_ = 0, end_; first_ < n; first_ = end_) { \
+            end_ = (limit) < 0 && n - first_ > UNARY_BLOCK ? first_ + UNARY_BLOCK : n; \
+            for (size_t i = first_; (limit) < 0 && i < end_; i++) { UNUSED const gr_real x = in_x[i]; halves[i - first_] = (y_near); } \
+            for (size_t i = first_; i < end_; i++) { \
+                UNUSED const gr_real dy = in_dy[i], x = in_x[i], y = in_y[i], half = (limit) < 0 ? halves[i - first_] : 0; \
                 const gr_real from = how & GR__FIRST ? 0 : out[i], dx = (dx_limit) == 0 ? (dx_of_xy) : (dx_near); \
                 out[i] = (dx_limit) != 0 && r_size_of(x) > r_size_of(dx_limit) ? from : from + dx; \
                 if ((dx_limit) > 0) largest = r_size_most(largest, x); \

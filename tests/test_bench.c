@@ -108,11 +108,23 @@ TEST(the_table_names_the_limit_of_each_cell)
     int used;
     assert_run("--quick", "--cells", "square 1x16 f");
     const char *const head = strchr(out, '\n') + 1;
-    assert_true(!strncmp(out, "1 thread(s): FMA ", 17) && strstr(out, " GFLOP/s; reading x and writing y = c x, in total 32 KB: ") < head);
+    char start[64];
+    gr_tape *t = gr_tape_new(1, NULL);
+    snprintf(start, sizeof start, "1 thread(s), %s: FMA ", gr_tape_isa(t));
+    gr_tape_free(t);
+    assert_true(!strncmp(out, start, strlen(start)) && strstr(out, " GFLOP/s; reading x and writing y = c x, in total 32 KB: ") < head);
     assert_int_equal(strncmp(head + 36, "   fastest us    median us  part of the machine's limit\n", 56), 0);
     assert_int_equal(sscanf(strchr(head, '\n') + 37, "%lf %lf %lf %% of %lf %n", &us[0], &us[1], &us[2], &limit, &used), 4);
     assert_true(us[0] <= us[1] && us[2] >= 0 && limit > 0);
     assert_int_equal(strncmp(strchr(head, '\n') + 37 + used, "GB/s\n", 5), 0); /* a square is bound by memory */
+}
+
+TEST(an_instruction_set_that_is_not_there_is_named_once)
+{
+    setenv("GRADUS_ISA", "avx", 1);
+    assert_ends(3, "bench: instruction set 'avx': this build or this CPU does not have it\n", "--quick", "--cells", "gelu 64x64");
+    unsetenv("GRADUS_ISA");
+    assert_string_equal(out, "");
 }
 
 TEST(json_is_written_after_all_checks)
@@ -160,6 +172,7 @@ int main(void)
         cmocka_unit_test(once_takes_a_name_in_full),
         cmocka_unit_test(the_list_has_the_sections),
         cmocka_unit_test(the_table_names_the_limit_of_each_cell),
+        cmocka_unit_test(an_instruction_set_that_is_not_there_is_named_once),
         cmocka_unit_test(json_is_written_after_all_checks),
         cmocka_unit_test(files_that_cannot_be_written_are_named),
     };

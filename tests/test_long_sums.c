@@ -27,6 +27,14 @@ TEST(sums_over_a_million_values_are_accurate)
     assert_ok(t);
     const double mean = mean_of(x->data, NULL, 0), var = mean_of(x->data, x->data, mean), square = mean_of(x->data, x->data, 0);
     is_near("the product of two vectors", gr_item(gr_matmul(t, x, y)), mean_of(x->data, y->data, 0) * N);
+    double exps = 0, absolute = 0, cubes = 0;
+    for (size_t i = 0; i < N; i++) exps += exp((double)x->data[i]), absolute += fabs((double)x->data[i]), cubes += pow((double)x->data[i], 3);
+    is_near("the sum", gr_item(gr_sum(t, x, GR_ALL_AXES, false)), mean * N);
+    is_near("the mean", gr_item(gr_mean(t, x, GR_ALL_AXES, false)), mean);
+    is_near("logsumexp", gr_item(gr_logsumexp(t, x, GR_ALL_AXES, false)), log(exps));
+    is_near("the norm with p = 1", gr_item(gr_vector_norm(t, x, 1, GR_ALL_AXES, false)), absolute);
+    is_near("the norm with p = 2", gr_item(gr_vector_norm(t, x, 2, GR_ALL_AXES, false)), sqrt(square * N));
+    is_near("the norm with p = 3", gr_item(gr_vector_norm(t, x, 3, GR_ALL_AXES, false)), cbrt(cubes));
     is_near("the variance", gr_item(gr_var(t, x, GR_ALL_AXES, 0, false)), var);
     const gr_tensor *rms = gr_rms_norm(t, x, 1, NULL, GR_NONE), *norm = gr_layer_norm(t, x, 1, NULL, NULL, GR_NONE);
     assert_ok(t);

@@ -47,9 +47,9 @@ static size_t measure(bench_work *w, const options *o, double *time)
     return n;
 }
 
-static void show_limits(int threads)
+static void show_limits(int threads, const char *isa)
 {
-    printf("%d thread(s): FMA %.1f GFLOP/s; reading x and writing y = c x, in total", threads, bench_peak(threads) / 1e9);
+    printf("%d thread(s), %s: FMA %.1f GFLOP/s; reading x and writing y = c x, in total", threads, isa, bench_peak(threads) / 1e9);
     for (size_t kb = 32; kb <= 256 * 1024; kb *= 16) printf("%s %zu KB: %.1f", kb > 32 ? "," : "", kb, bench_bandwidth(threads, 1024 * (double)kb) / 1e9);
     printf(" GB/s\n%-36s %12s %12s  %s\n", "", "fastest us", "median us", "part of the machine's limit");
 }
@@ -120,7 +120,9 @@ static int read_options(options *o, int argc, char **argv)
         "The last column has the limit to which a run comes nearest, and how near: the peak of FMA arithmetic in GFLOP/s, or the bandwidth in GB/s.\n"
         "Both are measured, too. The bandwidth is that of reading an array x and writing an array y = c x; both count, and together they are about\n"
         "as large as the working set of the cell; the first line shows it for four sizes. The memory of a run is what it must read and write at least.\n"
-        "Its arithmetic is that of the plain formula: Winograd's convolution needs less, so that it can exceed 100 % of the peak.", flag, sizeof flag / sizeof *flag };
+        "Its arithmetic is that of the plain formula: Winograd's convolution needs less, so that it can exceed 100 % of the peak. exp, erf and their\n"
+        "like count as none. What is updated in place can exceed 100 % of the bandwidth, because what it writes is in the cache already.\n\n"
+        "GRADUS_ISA=scalar|avx2|avx512 in the environment forces an instruction set.", flag, sizeof flag / sizeof *flag };
     const int exit_now = kit_flags_parse(&flags, argc, argv, stdout, stderr);
     if (exit_now != KIT_GO_ON) return exit_now;
     char cores[64];
@@ -160,7 +162,14 @@ static int times(const options *o, int first)
     FILE *json = o->json ? fopen(o->json, "w") : NULL;
     if (o->json && !json) return fprintf(stderr, "bench: cannot write %s: %s\n", o->json, strerror(errno)), 3;
     bool good = true, kept = true;
-    show_limits((int)o->threads);
+    gr_tape *t = gr_tape_new(1, NULL);
+    if (gr_failed(t)) {
+        fprintf(stderr, "bench: %s\n", gr_message(t)), gr_tape_free(t);
+        if (json) fclose(json);
+        return 3;
+    }
+    show_limits((int)o->threads, gr_tape_isa(t));
+    gr_tape_free(t);
     for (int i = first; i < bench_cells_count && kept; i++)
         if (picked(i, o)) good &= show(i, o, json), kept = written(json, o->json) && written(stdout, "the table");
     if (json && fclose(json) && kept) kept = false, fprintf(stderr, "bench: cannot write %s: %s\n", o->json, strerror(errno));
