@@ -127,7 +127,7 @@ static bool walk(gr_tape *t, gr_tensor *y, const gr_real *dy) /* dy NULL means o
     if (!gr__frozen_hold(t)) return false;
     if (!gr__wants(y))
         return gr_fail_as(t, GR_MISUSE, "backward", "%s depends on nothing that wants a gradient (recording off, everything frozen or "
-                                "detached, or no parameter involved)", gr_shape_text(t, y));
+                                "detached, or no parameter involved). gr_want_grad asks for the gradient of an input", gr_shape_text(t, y));
     if (!gr__reach(t, y) || !gr__mark_and_allocate(t)) return false;
     if (t->watch & GR__ANOMALY && !gr__check_before_backward(t, y, dy)) return false;
     gr_real *g = gr_grad(t, y);

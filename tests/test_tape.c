@@ -59,7 +59,7 @@ TEST(nothing_is_recorded_when_no_input_wants_a_gradient)
     assert_int_equal(gr_tape_nodes(t), 0);
     assert_fails(t, gr_backward(t, y),
                  "backward: [1] depends on nothing that wants a gradient (recording off, everything frozen or detached, or no "
-                 "parameter involved)");
+                 "parameter involved). gr_want_grad asks for the gradient of an input");
     gr_tape_free(t);
 }
 
