@@ -113,7 +113,8 @@ INLINE gemm_ahead gemm_ahead_of(const gemm_job *g, bool near, uintptr_t next_a, 
 static void gemm_step(const gemm_job *g, bool near, gr_start far, uintptr_t next_a, gemm_work *work)
 {
     const size_t M = g->M, N = g->N, K = g->K, vectors = (N + R_WIDTH - 1) / R_WIDTH;
-    const size_t most = GEMM_VECTORS - (K * GEMM_VECTORS * R_WIDTH > (g->packed ? GEMM_NEAR / 2 : GEMM_NEAR)), panels = (vectors + most - 1) / most;
+    const size_t most = GEMM_VECTORS - (K * GEMM_VECTORS * R_WIDTH > (g->packed ? GEMM_NEAR / 2 : GEMM_NEAR)), fewest = (vectors + most - 1) / most;
+    const size_t panels = fewest + (g->packed && vectors % fewest && vectors % (fewest + 1) == 0); /* equal ones, if one more makes them so */
     const size_t wider = vectors % panels, whole = panels - (N % R_WIDTH != 0); /* so many panels have one vector more, and so many no tail */
     const bool together = M == 1 && g->ready && g->start.row != 1;              /* a tile of several panels */
     gr_mat A = g->A, B = g->B;

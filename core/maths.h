@@ -163,10 +163,8 @@ INLINE float r_sigmoid(float x) { return r_sigmoid_scaled(r_max(-104.0f, r_min(1
 /* r_tanh and r_erf have one formula near 0 and one far from it, each with a polynomial of the same degree. One Horner's rule evaluates either: its
  * argument u and its coefficients are chosen, which is cheaper than a second polynomial. NaN counts as near, where it stays NaN. */
 #define R_EITHER(far, u, p, far_coefficient, near_coefficient) r_fma(p, u, (far) ? (far_coefficient) : (near_coefficient))
-INLINE float r_size_at_most(float a, float most) /* for a >= 0, also of NaN */
-{
-    return r_from_bits(r_bits(a) < r_bits(most) ? r_bits(a) : r_bits(most));
-}
+/* For a >= 0, also of NaN. */
+INLINE float r_size_at_most(float a, float most) { return r_from_bits(r_bits(a) < r_bits(most) ? r_bits(a) : r_bits(most)); }
 
 /* For |x| < 1: x + x^3 p(x^2). Otherwise: 1 - 2 / (e^2|x| + 1); the fraction is below 1/4, and so are its errors. From 9.1 on the result is 1. */
 INLINE float r_tanh(float x)

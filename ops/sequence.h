@@ -52,10 +52,7 @@ struct gr__sequence {
 };
 
 static inline bool gr__sequence_has(const gr__sequence *s, int norm) { return s->norm >> norm & 1; }
-static inline void gr__sequence_add(gr_real *to, const gr_real *from, size_t n) /* to may be NULL */
-{
-    for (size_t i = 0; to && i < n; i++) to[i] += from[i];
-}
+static inline void gr__sequence_add(gr_real *to, const gr_real *from, size_t n) /* to may be NULL */ { for (size_t i = 0; to && i < n; i++) to[i] += from[i]; }
 static inline size_t gr__sequence_time(const gr__sequence *s, size_t k) { return s->reverse ? s->T - 1 - k : k; }
 
 /* Check the norms that a layer of this kind is asked for. False, with an error that begins with the name of op, if it has no such norms. */

@@ -162,11 +162,12 @@ TEST(beyond_its_length_a_sequence_keeps_its_state_and_y_is_0)
 TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
     const int lengths[] = { 3, 3, 2, 1, 0, 3, 3, 2, 3, 3, 3, 3, 1, 3, 3, 3, 3, 3, 3, 2, 3, 3, 3 };
-    for (size_t k = 0; k < COUNT(kinds); k++) {
-        lstm_case c = case_of(k, 12, lengths, 3, 23, 5, 19);
-        gr_gradcheck_input in[MOST_INPUTS];
-        assert_bits_stay(result, &c, in, inputs_of(&c, in));
-    }
+    for (size_t k = 0; k < COUNT(kinds); k++)
+        for (size_t B = 11; B <= 23; B += 12) {
+            lstm_case c = case_of(k, 12, lengths, 3, B, 5, 19);
+            gr_gradcheck_input in[MOST_INPUTS];
+            assert_bits_stay(result, &c, in, inputs_of(&c, in));
+        }
 }
 
 TEST(a_sequence_gives_the_same_bits_alone)
