@@ -63,7 +63,8 @@ def environment(folder, threads, unlocked, keeping=True):
         env.update(AVX2)
     elif "avx512f" in flags and vendor != "GenuineIntel":
         env["OPENBLAS_CORETYPE"] = "SKYLAKEX"
-    env["TORCHINDUCTOR_CACHE_DIR"] = os.path.abspath(os.path.join(folder, "inductor"))
+    # Inductor finds its code again by a key that lacks ATEN_CPU_CAPABILITY: code for AVX-512, found in a process held to AVX2, gives wrong values.
+    env["TORCHINDUCTOR_CACHE_DIR"] = os.path.abspath(os.path.join(folder, "inductor-avx2" if held_to_avx2() else "inductor"))
     env["JAX_PLATFORMS"] = "cpu"
     env["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'} intra_op_parallelism_threads={threads}"
     if held_to_avx2():
