@@ -13,11 +13,11 @@
  *                 p                   y = (sum of |x|^p)^(1/p)                 dx = dy sign(x) (|x| / y)^(p - 1)
  *
  * Kinks: equal extremes share dy; logsumexp passes nothing where y is -inf, norm (vector_norm) nothing where y is 0.
- * Saved: the shapes; backward reads x and y.
+ * Saved: the shapes, the copy of x if there is one; backward reads x or its copy, and y.
  *
  * ops/broadcast.c computes sum and mean: its sum is the one that undoes broadcasting, and its broadcast is their backward. The other
- * reductions need a whole row at once. When the reduced axes are not the last ones, x is copied so that they are (but not for max and min over leading
- * axes); backward copies it again, so that only y is saved.
+ * reductions need a whole row at once. When the reduced axes are not the last ones, x is copied so that they are, and backward reads this copy: to
+ * make it again would take a third of the time. max and min over leading axes need no copy in forward; their backward makes one.
  *
  * The variance is computed in two passes; the sum of x - m, which is 0 except for rounding, corrects it. Where squares or sums leave the range
  * of gr_real, var and norm compute the row again, scaled (ops/norm_far.h). A logsumexp(x) above 1024 is too coarse for exp(x - y); there dx is
@@ -231,7 +231,8 @@ typedef void rows_forward(gr_real *restrict y, const gr_real *restrict x, size_t
 typedef void rows_backward(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict x, const gr_real *restrict y,
                            size_t rows, size_t n, gr_real p);
 
-typedef struct { reduce_plan r; rows_backward *backward; gr_real p; } rows_saved;
+/* rows: x as [rows, n], if forward had to copy it */
+typedef struct { reduce_plan r; rows_backward *backward; gr_real p; const gr_real *rows; } rows_saved;
 
 typedef struct {
     const rows_saved *s;
@@ -284,8 +285,8 @@ static void rows_node(gr_tape *t, const gr_node *n)
     gr_real *const scratch = gr_scratch(t), *const dx = x->len ? gr__grad_to_fill(t, x, &fresh) : NULL;
     if (!dx) return;
     rows_call c = { .s = s, .dy = gr_grad(t, n->out[0]), .y = n->out[0]->data, .dx = dx, .clear = fresh };
-    c.x = rows_of(t, &s->r, x, scratch);
-    if (!s->r.in_rows) c.dx = scratch + x->len, c.clear = true;
+    c.x = s->rows ? s->rows : rows_of(t, &s->r, x, scratch);
+    if (!s->r.in_rows) c.dx = s->rows ? scratch : scratch + x->len, c.clear = true;
     rows_run(t, &c);
     if (!s->r.in_rows) gr__strided_back(t, s->r.to_rows, dx, c.dx, fresh);
 }
@@ -293,7 +294,7 @@ static void rows_node(gr_tape *t, const gr_node *n)
 static size_t rows_scratch(const gr_node *n)
 {
     const rows_saved *s = n->saved;
-    return s->r.in_rows ? 0 : 2 * n->in[0]->len * sizeof(gr_real);
+    return s->r.in_rows ? 0 : (s->rows ? 1 : 2) * n->in[0]->len * sizeof(gr_real);
 }
 
 static gr_tensor *reduce_rows(gr_tape *t, const gr_op *op, rows_forward *const *forward, rows_backward *const *backward, gr_tensor *x,
@@ -313,7 +314,8 @@ static gr_tensor *reduce_rows(gr_tape *t, const gr_op *op, rows_forward *const *
         const gr_real *rows = rows_of(t, &s.r, x, NULL);
         if (!rows) return NULL;
         rows_run(t, &(rows_call){ .s = &s, .forward = forward[gr_isa(t)], .x = rows, .y = y->data });
-        gr_tape_rewind(t, mark);
+        if (gr_will_record(t, GR_IN(x)) && !s.r.in_rows) s.rows = rows;
+        else gr_tape_rewind(t, mark);
     }
     s.backward = backward[gr_isa(t)];
     return gr_record(t, op, &s, sizeof s, GR_OUT(y), GR_IN(x));
