@@ -17,7 +17,7 @@
  *
  * ops/broadcast.c computes sum and mean: its sum is the one that undoes broadcasting, and its broadcast is their backward. The other
  * reductions need a whole row at once. When the reduced axes are not the last ones, x is copied so that they are, and backward reads this copy: to
- * make it again would take a third of the time. max and min over leading axes need no copy in forward; their backward makes one.
+ * make it again would take a third of the time. max and min over leading axes read x where it lies.
  *
  * The variance is computed in two passes; the sum of x - m, which is 0 except for rounding, corrects it. Where squares or sums leave the range
  * of gr_real, var and norm compute the row again, scaled (ops/norm_far.h). A logsumexp(x) above 1024 is too coarse for exp(x - y); there dx is
@@ -37,7 +37,9 @@ KERNEL(void, sum_backward, gr_real *restrict dx, const gr_real *const *in, size_
     else for (size_t i = 0; i < n; i++) dx[i] = (how & GR__FIRST ? 0 : dx[i]) + factor * dy[i];
 }
 
-/* p is the order of a norm, the correction of a variance; the others do not use it. */
+enum { ROWS_CHUNK = 16384, ROWS_COLUMNS = 512 }; /* what a thread takes: values of x; columns where they lie */
+
+/* p is the order of a norm, the correction of a variance, the sign of an extreme; the others do not use it. */
 #define ROWS_FORWARD(op) \
     KERNEL(void, op, gr_real *restrict y, const gr_real *restrict x, size_t rows, size_t n, gr_real p UNUSED)
 #define ROWS_BACKWARD(op) \
@@ -149,6 +151,19 @@ KERNEL(void, extreme_columns, gr_real *restrict y, const gr_real *restrict x, si
     for (size_t i = 0; i < width; i++) y[i] = sign * y[i] + 0;
 }
 
+/* Its backward: width <= ROWS_COLUMNS columns of dx. first: dx holds nothing yet */
+KERNEL(void, extreme_columns_backward, gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict x, const gr_real *restrict y,
+       size_t n, size_t width, size_t stride, bool first)
+{
+    gr_real share[ROWS_COLUMNS];
+    int equal[ROWS_COLUMNS] = { 0 };
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < width; i++) equal[i] += x[r * stride + i] == y[i];
+    for (size_t i = 0; i < width; i++) share[i] = dy[i] / (gr_real)equal[i];
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < width; i++) dx[r * stride + i] = (first ? 0 : dx[r * stride + i]) + (x[r * stride + i] == y[i] ? share[i] : 0);
+}
+
 /* The first of the largest values of sign * x. */
 KERNEL(void, argmax_forward, int *restrict y, const gr_real *restrict x, size_t rows, size_t n, gr_real sign)
 {
@@ -165,7 +180,8 @@ typedef struct {
     gr_shape shape, ones;    /* of the result; the same with size 1 for each dropped axis */
     gr__runs runs;           /* of x: kept and dropped axes */
     size_t rows, n;          /* x as [rows, n] */
-    bool in_rows;            /* x has this layout already, because the dropped axes are the last */
+    bool in_rows;            /* x has this layout already, because the dropped axes are the last, or needs no other */
+    bool columns;            /* its rows are the columns of x, where they lie: max and min over leading axes */
     gr__layout to_rows;      /* else: how to copy it */
 } reduce_plan;
 
@@ -225,14 +241,11 @@ gr_tensor *gr_mean(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim) { retur
 
 /* ---- Reductions of whole rows ---- */
 
-enum { ROWS_CHUNK = 16384 }; /* values of x */
-
 typedef void rows_forward(gr_real *restrict y, const gr_real *restrict x, size_t rows, size_t n, gr_real p);
 typedef void rows_backward(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict x, const gr_real *restrict y,
                            size_t rows, size_t n, gr_real p);
 
-/* rows: x as [rows, n], if forward had to copy it */
-typedef struct { reduce_plan r; rows_backward *backward; gr_real p; const gr_real *rows; } rows_saved;
+typedef struct { reduce_plan r; rows_backward *backward; gr_real p; const gr_real *rows; } rows_saved; /* rows: what rows_of gave */
 
 typedef struct {
     const rows_saved *s;
@@ -242,14 +255,18 @@ typedef struct {
     gr_real *y, *dx;
     int *index; /* argmax's y */
     bool clear; /* dx is not cleared yet */
+    int isa;
 } rows_call;
 
 static void rows_task(void *argument, gr_range rows)
 {
     const rows_call *c = argument;
-    const size_t n = c->s->r.n, y = rows.first, x = y * n;
-    if (c->clear) memset(c->dx + x, 0, rows.count * n * sizeof *c->dx);
-    if (c->argmax) c->argmax(c->index + y, c->x + x, rows.count, n, c->s->p);
+    const reduce_plan *r = &c->s->r;
+    const size_t n = r->n, y = rows.first, x = r->columns ? y : y * n;
+    if (c->clear && !r->columns) memset(c->dx + x, 0, rows.count * n * sizeof *c->dx);
+    if (r->columns && c->dx) extreme_columns_backward[c->isa](c->dx + x, c->dy + y, c->x + x, c->y + y, n, rows.count, r->rows, c->clear);
+    else if (r->columns) extreme_columns[c->isa](c->y + y, c->x + x, n, rows.count, r->rows, c->s->p);
+    else if (c->argmax) c->argmax(c->index + y, c->x + x, rows.count, n, c->s->p);
     else if (c->forward) c->forward(c->y + y, c->x + x, rows.count, n, c->s->p);
     else c->s->backward(c->dx + x, c->dy + y, c->x + x, c->y + y, rows.count, n, c->s->p);
 }
@@ -257,22 +274,15 @@ static void rows_task(void *argument, gr_range rows)
 static void rows_run(gr_tape *t, rows_call *c)
 {
     const reduce_plan *r = &c->s->r;
-    const size_t to_a_chunk = r->n > ROWS_CHUNK ? 1 : ROWS_CHUNK / (r->n + !r->n);
+    const size_t to_a_chunk = r->columns ? ROWS_COLUMNS : r->n > ROWS_CHUNK ? 1 : ROWS_CHUNK / (r->n + !r->n);
     gr__parallel_rows(t, r->rows, to_a_chunk, 0.5 * (double)(r->rows * r->n), rows_task, c);
 }
 
-typedef struct { const gr_real *x; gr_real *y, sign; size_t n, width; int isa; } columns_call;
-static void columns_task(void *argument, gr_range c)
-{
-    const columns_call *a = argument;
-    extreme_columns[a->isa](a->y + c.first, a->x + c.first, a->n, c.count, a->width, a->sign);
-}
-
-/* x as [rows, n]: x itself, or a copy in buffer (NULL: in new memory of the tape). NULL when out of memory. */
-static const gr_real *rows_of(gr_tape *t, const reduce_plan *r, const gr_tensor *x, gr_real *buffer)
+/* x as [rows, n]: x itself, or a copy on the tape. NULL when out of memory. */
+static const gr_real *rows_of(gr_tape *t, const reduce_plan *r, const gr_tensor *x)
 {
     if (r->in_rows) return x->data;
-    gr_real *rows = buffer ? buffer : gr_save_reals(t, x->len);
+    gr_real *rows = gr_save_reals(t, x->len);
     if (rows) gr__strided_copy(t, r->to_rows, rows, x->data);
     return rows;
 }
@@ -284,9 +294,8 @@ static void rows_node(gr_tape *t, const gr_node *n)
     bool fresh;
     gr_real *const scratch = gr_scratch(t), *const dx = x->len ? gr__grad_to_fill(t, x, &fresh) : NULL;
     if (!dx) return;
-    rows_call c = { .s = s, .dy = gr_grad(t, n->out[0]), .y = n->out[0]->data, .dx = dx, .clear = fresh };
-    c.x = s->rows ? s->rows : rows_of(t, &s->r, x, scratch);
-    if (!s->r.in_rows) c.dx = s->rows ? scratch : scratch + x->len, c.clear = true;
+    rows_call c = { .s = s, .x = s->rows, .dy = gr_grad(t, n->out[0]), .y = n->out[0]->data, .dx = dx, .clear = fresh, .isa = gr_isa(t) };
+    if (!s->r.in_rows) c.dx = scratch, c.clear = true;
     rows_run(t, &c);
     if (!s->r.in_rows) gr__strided_back(t, s->r.to_rows, dx, c.dx, fresh);
 }
@@ -294,42 +303,36 @@ static void rows_node(gr_tape *t, const gr_node *n)
 static size_t rows_scratch(const gr_node *n)
 {
     const rows_saved *s = n->saved;
-    return s->r.in_rows ? 0 : (s->rows ? 1 : 2) * n->in[0]->len * sizeof(gr_real);
+    return s->r.in_rows ? 0 : n->in[0]->len * sizeof(gr_real);
 }
 
 static gr_tensor *reduce_rows(gr_tape *t, const gr_op *op, rows_forward *const *forward, rows_backward *const *backward, gr_tensor *x,
                               gr_axes axes, bool keepdim, double p)
 {
+    const bool extreme = backward == extreme_backward;
     rows_saved s = { .p = (gr_real)p };
     if (!gr_ready(t, op, x) || !reduce_plan_of(t, op, x, axes, keepdim, &s.r)) return NULL;
-    if (!s.r.n && (forward == max_forward || forward == min_forward))
-        return gr_fail(t, op, "x is %s: the %s of no values does not exist", gr_shape_text(t, x), op->name);
+    if (!s.r.n && extreme) return gr_fail(t, op, "x is %s: the %s of no values does not exist", gr_shape_text(t, x), op->name);
+    if (extreme && s.r.runs.n == 2 && s.r.runs.kept[1]) s.r.columns = s.r.in_rows = true;
     gr_tensor *y = gr__empty(t, op, s.r.shape);
     if (!y) return NULL;
-    if ((forward == max_forward || forward == min_forward) && s.r.runs.n == 2 && s.r.runs.kept[1]) {
-        columns_call c = { x->data, y->data, forward == max_forward ? 1 : -1, s.r.n, s.r.rows, gr_isa(t) };
-        gr__parallel_rows(t, c.width, 512, 0.1 * (double)x->len, columns_task, &c);
-    } else {
-        const gr_mark mark = gr_tape_mark(t);
-        const gr_real *rows = rows_of(t, &s.r, x, NULL);
-        if (!rows) return NULL;
-        rows_run(t, &(rows_call){ .s = &s, .forward = forward[gr_isa(t)], .x = rows, .y = y->data });
-        if (gr_will_record(t, GR_IN(x)) && !s.r.in_rows) s.rows = rows;
-        else gr_tape_rewind(t, mark);
-    }
+    const gr_mark mark = gr_tape_mark(t);
+    if (!(s.rows = rows_of(t, &s.r, x))) return NULL;
+    rows_run(t, &(rows_call){ .s = &s, .forward = forward[gr_isa(t)], .x = s.rows, .y = y->data, .isa = gr_isa(t) });
+    if (!gr_will_record(t, GR_IN(x))) gr_tape_rewind(t, mark);
     s.backward = backward[gr_isa(t)];
     return gr_record(t, op, &s, sizeof s, GR_OUT(y), GR_IN(x));
 }
 
 #define ROWS_OP(op) static const gr_op op##_op = { .name = #op, .backward = rows_node, .scratch = rows_scratch };
-#define ROWS_REDUCTION(op, backward) \
+#define ROWS_REDUCTION(op, backward, p) \
     ROWS_OP(op) \
     gr_tensor *gr_##op(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim) \
     { \
-        return reduce_rows(t, &op##_op, op##_forward, backward, x, axes, keepdim, 0); \
+        return reduce_rows(t, &op##_op, op##_forward, backward, x, axes, keepdim, p); \
     }
-ROWS_REDUCTION(max, extreme_backward) ROWS_REDUCTION(min, extreme_backward) ROWS_REDUCTION(prod, prod_backward)
-ROWS_REDUCTION(logsumexp, logsumexp_backward)
+ROWS_REDUCTION(max, extreme_backward, 1) ROWS_REDUCTION(min, extreme_backward, -1) ROWS_REDUCTION(prod, prod_backward, 0)
+ROWS_REDUCTION(logsumexp, logsumexp_backward, 0)
 
 ROWS_OP(var)
 gr_tensor *gr_var(gr_tape *t, gr_tensor *x, gr_axes axes, double correction, bool keepdim)
@@ -359,7 +362,7 @@ static gr_ints *index_of_extreme(gr_tape *t, const gr_op *op, const gr_tensor *x
     if (!index_fits_int(t, op, x, axis)) return NULL;
     gr_ints *y = gr_ints_new(t, NULL, s.r.shape);
     const gr_mark mark = gr_tape_mark(t);
-    const gr_real *rows = rows_of(t, &s.r, x, NULL);
+    const gr_real *rows = rows_of(t, &s.r, x);
     if (!y || !rows) return NULL;
     rows_run(t, &(rows_call){ .s = &s, .argmax = argmax_forward[gr_isa(t)], .x = rows, .index = y->data });
     gr_tape_rewind(t, mark);

@@ -18,10 +18,7 @@ enum { STRIDED_COPY, STRIDED_ADD, STRIDED_CLEAR }; /* kinds: y = x, y += x, y = 
 /* y [TILE, TILE] with rows a.y apart, from x with columns b.x apart. The tile to the right is prefetched: the processor does not foresee steps so wide. */
 INLINE void strided_turn(gr_real *restrict y, const gr_real *restrict x, span a, span b, int kind)
 {
-    for (ptrdiff_t r = 0; r < TILE; r++) {
-        R_FETCH(x, (TILE + r) * b.x);
-        R_FETCH_TO(y, TILE + r * a.y);
-    }
+    for (ptrdiff_t r = 0; r < TILE; r++) R_FETCH(x, (TILE + r) * b.x), R_FETCH_TO(y, TILE + r * a.y);
     for (size_t i = 0; i < TILE; i += V_TURN, y += V_TURN * a.y)
         for (size_t j = 0; j < TILE; j += R_WIDTH) {
             r_vec rows[V_TURN];

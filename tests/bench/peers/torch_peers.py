@@ -157,7 +157,7 @@ def optimizer(cell, compiled):
     """run() returns the first parameter. A dead cell has had a step with a gradient, and then DEAD_STEPS without, as in models.c."""
     kind, settings = OPTIMIZERS[cell["kind"]]
 
-    def way_with(**form):
+    def way_with(wrap=lambda step: step, **form):
         def make(weights, inputs):
             size = cell["parameters"] // cell["tensors"]
             values = [torch.from_numpy(v.copy()) for _, v in weights] if weights else [torch.rand(size) for _ in range(cell["tensors"])]
@@ -171,9 +171,10 @@ def optimizer(cell, compiled):
                     p.grad.zero_()
                 for _ in range(DEAD_STEPS):
                     steps.step()
+            step = wrap(steps.step)
 
             def run():
-                steps.step()
+                step()
                 return parameters[0].detach()
             return run
         return make
@@ -182,6 +183,8 @@ def optimizer(cell, compiled):
         ways["loop"] = way_with(foreach=False)
     if cell["kind"] != "rmsprop":
         ways["fused"] = way_with(fused=True)
+    if compiled:
+        ways["compile"] = way_with(torch.compile, foreach=True)
     return ways
 
 

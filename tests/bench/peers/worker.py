@@ -44,9 +44,10 @@ def makers(cell, options):
     compiled = options["compiled"] == "all" or options["compiled"] == "models" and bool({"steps", "inference"} & set(cell["sections"]))
     ways = {}
     ways.update((torch_peers if model else torch_operators).peers(cell, compiled))
-    if model and compiled and options["real"] == 4 and here("jax"):
+    if compiled and options["real"] == 4 and here("jax"):
+        import jax_operators
         import jax_peers
-        ways.update(jax_peers.peers(cell))
+        ways.update((jax_peers if model else jax_operators).peers(cell))
     if not model and options["real"] == 4:
         import openblas
         ways.update(openblas.peers(cell))
