@@ -17,16 +17,16 @@ INLINE void rmsprop_range(gr_real *restrict x, const gr_real *restrict dx, gr_re
                           gr_real decay, gr_real alpha, gr_real gain, gr_real eps, gr_real mu, gr_real lr, gr_real least, bool momentum, bool centered)
 {
     for (size_t i = 0; i < n; i++) {
-        const gr_real g = r_flush(dx[i] + decay * x[i]), h = r_abs(g) < R(0x1p-58) ? 0 : g, square = gain * h * h;
-        gr_real var = v[i] = r_flush(alpha * v[i] + square);
+        const gr_real g = r_flush(r_fma(decay, x[i], dx[i])), h = r_abs(g) < R(0x1p-58) ? 0 : g, square = gain * h * h;
+        gr_real var = v[i] = r_flush(r_fma(alpha, v[i], square));
         if (centered) {
-            a[i] = r_flush(a[i] + gain * (g - a[i]));
+            a[i] = r_flush(r_fma(gain, g - a[i], a[i]));
             const gr_real mean = r_max(least, r_abs(a[i]));
-            var = r_max(0, var - mean * mean);
+            var = r_max(0, r_fma(-mean, mean, var));
         }
         gr_real move = g / (r_sqrt(var) + eps);
-        if (momentum) b[i] = move = r_flush(mu * b[i] + move);
-        x[i] -= lr * move;
+        if (momentum) b[i] = move = r_flush(r_fma(mu, b[i], move));
+        x[i] = r_fma(-lr, move, x[i]);
     }
 }
 

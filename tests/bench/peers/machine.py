@@ -167,4 +167,4 @@ def introduce(options, library):
         print("OpenBLAS: OPENBLAS_CORETYPE=SKYLAKEX")
     print(f"JAX {there['jax']}: jit, on the CPU" if "jax" in there else "JAX is not installed in this Python: left out")
     print({"none": "torch.compile and JAX: not run (--compiled)", "models": "torch.compile and JAX: in the sections steps and inference",
-           "all": "torch.compile and JAX: everywhere"}[options.compiled])
+           "all": "torch.compile: everywhere; JAX: for all but optimizers"}[options.compiled])
