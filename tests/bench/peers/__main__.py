@@ -9,8 +9,8 @@ fastest run to that of gradus; the table has the median of the rounds and their 
   MKL        runs AVX2 code on a CPU that is not Intel's. There, each cell is also measured in a second process, in which a preloaded library answers MKL's
              question for an Intel CPU with yes, so that it uses all instruction sets; the lower ratio counts
   OpenBLAS   OPENBLAS_CORETYPE=SKYLAKEX on a CPU with AVX-512 that is not Intel's
-  AVX2       GRADUS_ISA=avx2 holds all peers to AVX2 as well
-  JAX        jit, on the CPU
+  AVX2       GRADUS_ISA=avx2 holds all peers to AVX2 as well. JAX's matrix products do not obey: then it is left out where there are any
+  JAX        jit, on the CPU; not for optimizers
   malloc     that of glibc keeps the memory that PyTorch frees, and asks for huge pages, as gradus does; not in the sections memory and start-up
 
 PyTorch and NumPy are needed. What else is not installed is left out, and the first lines say so. The limit of a cell counts the arithmetic of the

@@ -162,7 +162,7 @@ def introduce(options, library):
                "all": "with all instruction sets (a preloaded mkl_serv_intel_cpu_true)", "stock": "as it is: it runs AVX2 code on this CPU"}
         print(f"MKL: {how[options.mkl]}")
     if held_to_avx2():
-        print("GRADUS_ISA=avx2: the peers use no more than AVX2, either (" + ", ".join(AVX2) + ")")
+        print("GRADUS_ISA=avx2: the peers use no more than AVX2, either (" + ", ".join(AVX2) + "); JAX only without matrix products")
     elif "avx512f" in flags and vendor != "GenuineIntel":
         print("OpenBLAS: OPENBLAS_CORETYPE=SKYLAKEX")
     print(f"JAX {there['jax']}: jit, on the CPU" if "jax" in there else "JAX is not installed in this Python: left out")

@@ -21,9 +21,11 @@ import torch
 import ours
 import torch_operators
 import torch_peers
+from machine import held_to_avx2
 
 VALUE_TOLERANCE, FIRST_TOLERANCE, LOSS_TOLERANCE, CHAOS_TOLERANCE = 1e-4, 1e-4, 2e-3, 0.05
 DOUBLE_TOLERANCE = 1e-8
+PRODUCTS = "matmul", "linear", "conv2d", "attention"  # JAX computes them with AVX-512, whatever --xla_cpu_max_isa says
 DISTURBED = 0.05  # the least part of a measurement that threads have waited for a processor
 # A LayerNorm LSTM is chaotic. PyTorch in double, whose weights were changed by 1e-7 of themselves, gives another loss: by 7e-3 after ten steps of a
 # sequence of 28, by 3e-3 after two with 128, and in the first by 4e-3 with 1024. {bytes of a number: (the longest sequence, the number of first steps
@@ -44,7 +46,7 @@ def makers(cell, options):
     compiled = options["compiled"] == "all" or options["compiled"] == "models" and bool({"steps", "inference"} & set(cell["sections"]))
     ways = {}
     ways.update((torch_peers if model else torch_operators).peers(cell, compiled))
-    if compiled and options["real"] == 4 and here("jax"):
+    if compiled and options["real"] == 4 and here("jax") and not (held_to_avx2() and (model or cell["kind"] in PRODUCTS)):
         import jax_operators
         import jax_peers
         ways.update((jax_peers if model else jax_operators).peers(cell))
