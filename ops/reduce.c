@@ -17,7 +17,7 @@
  *
  * ops/broadcast.c computes sum and mean: its sum is the one that undoes broadcasting, and its broadcast is their backward. The other
  * reductions need a whole row at once. When the reduced axes are not the last ones, x is copied so that they are, and backward reads this copy: to
- * make it again would take a third of the time. max and min over leading axes read x where it lies.
+ * make it again would take a third of backward's time. max and min over leading axes read x where it lies.
  *
  * The variance is computed in two passes; the sum of x - m, which is 0 except for rounding, corrects it. Where squares or sums leave the range
  * of gr_real, var and norm compute the row again, scaled (ops/norm_far.h). A logsumexp(x) above 1024 is too coarse for exp(x - y); there dx is
@@ -180,8 +180,8 @@ typedef struct {
     gr_shape shape, ones;    /* of the result; the same with size 1 for each dropped axis */
     gr__runs runs;           /* of x: kept and dropped axes */
     size_t rows, n;          /* x as [rows, n] */
-    bool in_rows;            /* x has this layout already, because the dropped axes are the last, or needs no other */
-    bool columns;            /* its rows are the columns of x, where they lie: max and min over leading axes */
+    bool columns;            /* the rows are the columns of x, for kernels that read these: max and min over leading axes */
+    bool in_rows;            /* x is read where it lies: the dropped axes are the last, or columns is true */
     gr__layout to_rows;      /* else: how to copy it */
 } reduce_plan;
 
@@ -275,7 +275,7 @@ static void rows_run(gr_tape *t, rows_call *c)
 {
     const reduce_plan *r = &c->s->r;
     const size_t to_a_chunk = r->columns ? ROWS_COLUMNS : r->n > ROWS_CHUNK ? 1 : ROWS_CHUNK / (r->n + !r->n);
-    gr__parallel_rows(t, r->rows, to_a_chunk, 0.5 * (double)(r->rows * r->n), rows_task, c);
+    gr__parallel_rows(t, r->rows, to_a_chunk, (r->columns ? 0.1 : 0.5) * (double)(r->rows * r->n), rows_task, c);
 }
 
 /* x as [rows, n]: x itself, or a copy on the tape. NULL when out of memory. */

@@ -6,22 +6,21 @@
  *     b = mu b + g / (sqrt(v) + eps)             without momentum: b = g / (sqrt(v) + eps), which is not kept
  *     x = x - lr b
  *
- * v, a and b below 2^-100 become 0, and so does the square of a g below 2^-58, as in optim/adam.c. An a below 2^-63 counts as 2^-63, so that its square
- * is no subnormal number; that square is less than half a unit in the last place of any v that is not 0. 2^-63 is an argument of the kernel: with a constant
- * gcc moves the square before the comparison. */
+ * v, a and b below 2^-100 become 0, and so does the square of a g below 2^-58, as in optim/adam.c. An a below 2^-63 counts as 2^-63, so that v - a^2 is
+ * no subnormal number where v is 0; the square is less than half a unit in the last place of any v that is not 0. */
 #include "core/kernel.h"
 #include "optim/internal.h"
 
 /* momentum and centered are constants in each of the four calls below, so that each loop is vectorised. */
 INLINE void rmsprop_range(gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict v, gr_real *restrict b, gr_real *restrict a, size_t n,
-                          gr_real decay, gr_real alpha, gr_real gain, gr_real eps, gr_real mu, gr_real lr, gr_real least, bool momentum, bool centered)
+                          gr_real decay, gr_real alpha, gr_real gain, gr_real eps, gr_real mu, gr_real lr, bool momentum, bool centered)
 {
     for (size_t i = 0; i < n; i++) {
         const gr_real g = r_flush(r_fma(decay, x[i], dx[i])), h = r_abs(g) < R(0x1p-58) ? 0 : g, square = gain * h * h;
         gr_real var = v[i] = r_flush(r_fma(alpha, v[i], square));
         if (centered) {
             a[i] = r_flush(r_fma(gain, g - a[i], a[i]));
-            const gr_real mean = r_max(least, r_abs(a[i]));
+            const gr_real mean = r_max(R(0x1p-63), r_abs(a[i]));
             var = r_max(0, r_fma(-mean, mean, var));
         }
         gr_real move = g / (r_sqrt(var) + eps);
@@ -32,12 +31,12 @@ INLINE void rmsprop_range(gr_real *restrict x, const gr_real *restrict dx, gr_re
 
 /* b is NULL without momentum, and a unless centered. */
 KERNEL(void, rmsprop_step, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict v, gr_real *restrict b, gr_real *restrict a, size_t n,
-       gr_real decay, gr_real alpha, gr_real gain, gr_real eps, gr_real mu, gr_real lr, gr_real least)
+       gr_real decay, gr_real alpha, gr_real gain, gr_real eps, gr_real mu, gr_real lr)
 {
-    if (b && a) rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, least, true, true);
-    else if (b) rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, least, true, false);
-    else if (a) rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, least, false, true);
-    else rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, least, false, false);
+    if (b && a) rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, true, true);
+    else if (b) rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, true, false);
+    else if (a) rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, false, true);
+    else rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, false, false);
 }
 
 #if GR_HOST
@@ -45,7 +44,7 @@ static void rmsprop_move(const gr_optim_part *p)
 {
     const gr_rmsprop_config *const s = p->settings;
     rmsprop_step[gr_isa(p->t)](p->x, p->dx, p->state[0], p->state[1], p->state[2], p->n, (gr_real)p->weight_decay, (gr_real)s->alpha,
-                               (gr_real)(1 - s->alpha), (gr_real)s->eps, (gr_real)s->momentum, (gr_real)p->lr, (gr_real)0x1p-63);
+                               (gr_real)(1 - s->alpha), (gr_real)s->eps, (gr_real)s->momentum, (gr_real)p->lr);
 }
 
 static const gr_optim_rule rmsprop_rule[2][2] = { /* [centered][momentum] */
