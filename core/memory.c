@@ -54,18 +54,12 @@ bool gr__grow(const gr_allocator *memory, void *array, size_t count, size_t *roo
 
 /* ---- Sizes ---- */
 
-bool gr_size_mul(size_t a, size_t b, size_t *out)
-{
-    size_t product;
-    const bool fits = !__builtin_mul_overflow(a, b, &product);
-    if (out) *out = fits ? product : SIZE_MAX;
-    return fits;
-}
-
-bool gr_size_add(size_t a, size_t b, size_t *out)
-{
-    size_t sum;
-    const bool fits = !__builtin_add_overflow(a, b, &sum);
-    if (out) *out = fits ? sum : SIZE_MAX;
-    return fits;
-}
+#define SIZE_FUNCTION(op) \
+    bool gr_size_##op(size_t a, size_t b, size_t *out) \
+    { \
+        size_t result; \
+        const bool fits = !__builtin_##op##_overflow(a, b, &result); \
+        if (out) *out = fits ? result : SIZE_MAX; \
+        return fits; \
+    }
+SIZE_FUNCTION(mul) SIZE_FUNCTION(add)

@@ -16,18 +16,11 @@ KERNEL(void, dropout_masked, gr_real *restrict y, const gr_real *restrict x, con
 #if GR_HOST
 enum { DROPOUT_CHUNK = 16384 };
 
-typedef struct {
-    const dropout_mask *m;
-    gr_real *to;
-    const gr_real *from;
-    bool add, fresh; /* fresh: to is not cleared yet */
-    int isa;
-} dropout_run;
+typedef struct { const dropout_mask *m; gr_real *to; const gr_real *from; bool add; int isa; } dropout_run;
 
 static void dropout_chunk(void *argument, gr_range c)
 {
     const dropout_run *r = argument;
-    if (r->fresh) memset(r->to + c.first, 0, c.count * sizeof *r->to);
     dropout_masked[r->isa](r->to + c.first, r->from + c.first, r->m, c.first, c.count, r->add);
 }
 
@@ -35,8 +28,9 @@ static void dropout_all(gr_tape *t, dropout_run r, size_t n) { gr__parallel_rows
 
 static void dropout_node(gr_tape *t, const gr_node *n)
 {
-    dropout_run r = { .m = n->saved, .from = gr_grad(t, n->out[0]), .add = true, .isa = gr_isa(t) };
-    if ((r.to = gr__grad_to_fill(t, n->in[0], &r.fresh))) dropout_all(t, r, n->in[0]->len);
+    bool fresh;
+    gr_real *const dx = gr__grad_to_fill(t, n->in[0], &fresh);
+    if (dx) dropout_all(t, (dropout_run){ .m = n->saved, .to = dx, .from = gr_grad(t, n->out[0]), .add = !fresh, .isa = gr_isa(t) }, n->in[0]->len);
 }
 
 static const gr_op dropout_op = { .name = "dropout", .backward = dropout_node };

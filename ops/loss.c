@@ -23,18 +23,15 @@
 /* clang-format off */
 /* For n elements: their losses, or the sum of these. In backward g is the gradient of each loss; if g is NULL, it is scale for all of them. dx
  * or dy may be NULL. */
+#define XS_YS_WS const gr_real *restrict xs, const gr_real *restrict ys, const gr_real *restrict ws, size_t n
 #define XYW const gr_real x = xs[i], y = ys[i], w = ws[i]; (void)x, (void)y, (void)w
 #define LOSS(op, loss, by_x, by_y) \
-    KERNEL(void, op##_each, gr_real *restrict out, const gr_real *restrict xs, const gr_real *restrict ys, const gr_real *restrict ws, size_t n) \
+    KERNEL(void, op##_each, gr_real *restrict out, XS_YS_WS) \
     { \
         for (size_t i = 0; i < n; i++) { XYW; out[i] = (loss); } \
     } \
-    KERNEL(gr_real, op##_sum, const gr_real *restrict xs, const gr_real *restrict ys, const gr_real *restrict ws, size_t n) \
-    { \
-        return SUM(i, n, __extension__({ XYW; (loss); })); \
-    } \
-    KERNEL(void, op##_backward, gr_real *restrict dx, gr_real *restrict dy, const gr_real *restrict g, gr_real scale, \
-           const gr_real *restrict xs, const gr_real *restrict ys, const gr_real *restrict ws, size_t n) \
+    KERNEL(gr_real, op##_sum, XS_YS_WS) { return SUM(i, n, __extension__({ XYW; (loss); })); } \
+    KERNEL(void, op##_backward, gr_real *restrict dx, gr_real *restrict dy, const gr_real *restrict g, gr_real scale, XS_YS_WS) \
     { \
         for (size_t i = 0; dx && i < n; i++) { XYW; dx[i] += (g ? g[i] : scale) * (by_x); } \
         for (size_t i = 0; dy && i < n; i++) { XYW; dy[i] += (g ? g[i] : scale) * (by_y); } \
@@ -49,10 +46,9 @@ KERNEL(gr_real, loss_add, const gr_real *restrict sum, size_t n) { return SUM(i,
 #if GR_HOST
 /* The kernels of one loss, for one instruction set. */
 typedef struct {
-    void (*each)(gr_real *restrict, const gr_real *restrict, const gr_real *restrict, const gr_real *restrict, size_t);
-    gr_real (*sum)(const gr_real *restrict, const gr_real *restrict, const gr_real *restrict, size_t);
-    void (*backward)(gr_real *restrict, gr_real *restrict, const gr_real *restrict, gr_real, const gr_real *restrict,
-                     const gr_real *restrict, const gr_real *restrict, size_t);
+    void (*each)(gr_real *restrict out, XS_YS_WS);
+    gr_real (*sum)(XS_YS_WS);
+    void (*backward)(gr_real *restrict dx, gr_real *restrict dy, const gr_real *restrict g, gr_real scale, XS_YS_WS);
 } loss_kernels;
 
 typedef struct {

@@ -58,14 +58,15 @@ static double far_xhat(const far_moments *f, gr_real x) { return (f->scale * (do
 
 /* ---- Rows ---- */
 
-static far_moments far_row(const gr_real *x, size_t N, gr_real eps, bool centred)
+/* N values, step apart */
+static far_moments far_row(const gr_real *x, size_t N, size_t step, gr_real eps, bool centred)
 {
-    return far_moments_of(&(far_values){ .x = x, .run = &(gr__norm_run){ 0, N }, .runs = 1, .step = 1, .count = N }, eps, centred);
+    return far_moments_of(&(far_values){ .x = x, .run = &(gr__norm_run){ 0, N }, .runs = 1, .step = step, .count = N }, eps, centred);
 }
 
 bool gr__far_row(gr_real *y, const gr_real *x, const gr_real *gamma, const gr_real *beta, size_t N, gr_real eps, bool rms)
 {
-    const far_moments f = far_row(x, N, eps, !rms);
+    const far_moments f = far_row(x, N, 1, eps, !rms);
     if (f.scale == 0) return false;
     for (size_t i = 0; i < N; i++) y[i] = gamma[i] * (gr_real)far_xhat(&f, x[i]) + (beta ? beta[i] : 0);
     return true;
@@ -73,7 +74,7 @@ bool gr__far_row(gr_real *y, const gr_real *x, const gr_real *gamma, const gr_re
 
 void gr__far_row_backward(gr_real *dx, gr_real *dgamma, const gr_real *dy, const gr_real *x, const gr_real *gamma, size_t N, gr_real eps, bool rms)
 {
-    const far_moments f = far_row(x, N, eps, !rms);
+    const far_moments f = far_row(x, N, 1, eps, !rms);
     double g = 0, gx = 0;
     if (f.scale == 0) return;
     for (size_t i = 0; i < N; i++) {
@@ -88,29 +89,29 @@ void gr__far_row_backward(gr_real *dx, gr_real *dgamma, const gr_real *dy, const
     }
 }
 
-void gr__far_var(gr_real *y, const gr_real *x, size_t N, double correction)
+gr_real gr__far_var(gr_real y, const gr_real *x, size_t N, size_t step, double correction)
 {
-    const far_moments f = far_row(x, N, 0, true);
-    if (f.scale > 0) *y = (gr_real)(f.var * ((double)N / ((double)N - correction)) / f.scale / f.scale);
+    const far_moments f = far_row(x, N, step, 0, true);
+    return f.scale > 0 ? (gr_real)(f.var * ((double)N / ((double)N - correction)) / f.scale / f.scale) : y;
 }
 
-void gr__far_var_backward(gr_real *dx, const gr_real *x, size_t N, double factor)
+void gr__far_var_backward(gr_real *dx, const gr_real *x, size_t N, size_t step, double factor)
 {
-    const far_moments f = far_row(x, N, 0, true);
-    for (size_t i = 0; i < N; i++) dx[i] += f.scale > 0 ? (gr_real)(factor * (f.scale * (double)x[i] - f.mean) / f.scale) : (gr_real)NAN;
+    const far_moments f = far_row(x, N, step, 0, true);
+    for (size_t i = 0; i < N * step; i += step) dx[i] += f.scale > 0 ? (gr_real)(factor * (f.scale * (double)x[i] - f.mean) / f.scale) : (gr_real)NAN;
 }
 
-void gr__far_norm_2(gr_real *y, const gr_real *x, size_t N)
+gr_real gr__far_norm_2(gr_real y, const gr_real *x, size_t N)
 {
-    const far_moments f = far_row(x, N, 0, false);
-    if (f.scale > 0) *y = (gr_real)(__builtin_sqrt(f.var * (double)N) / f.scale);
+    const far_moments f = far_row(x, N, 1, 0, false);
+    return f.scale > 0 ? (gr_real)(__builtin_sqrt(f.var * (double)N) / f.scale) : y;
 }
 
 /* ---- Recurrent cells ---- */
 
 void gr__far_cell(gr_real *moments, const gr_real *x, size_t N, gr_real eps)
 {
-    const far_moments f = far_row(x, N, eps, true);
+    const far_moments f = far_row(x, N, 1, eps, true);
     if (f.scale > 0) moments[0] = (gr_real)(f.mean / f.scale), moments[1] = (gr_real)(f.rstd * f.scale);
 }
 

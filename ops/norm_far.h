@@ -28,10 +28,10 @@ void gr__far_cell(gr_real *moments, const gr_real *x, size_t N, gr_real eps);
 typedef struct { const gr_real *x; size_t B, stride, live, time; const int *lengths; } gr__far_column_of;
 void gr__far_column(const gr__far_column_of *c, gr_real eps, gr_real *mean, gr_real *rstd, gr_real *var);
 
-/* For rows of ops/reduce.c: the sum of (x - mean)^2 / (N - correction); dx += factor (x - mean); the root of the sum of squares. If a value
- * is not finite, y stays as it is and dx becomes NaN. */
-void gr__far_var(gr_real *y, const gr_real *x, size_t N, double correction);
-void gr__far_var_backward(gr_real *dx, const gr_real *x, size_t N, double factor);
-void gr__far_norm_2(gr_real *y, const gr_real *x, size_t N);
+/* For ops/reduce.c, of N values, `step` apart: the sum of (x - mean)^2 / (N - correction); dx += factor (x - mean); the root of the sum of squares. If a
+ * value is not finite, the result is y, and dx becomes NaN. */
+gr_real gr__far_var(gr_real y, const gr_real *x, size_t N, size_t step, double correction);
+void gr__far_var_backward(gr_real *dx, const gr_real *x, size_t N, size_t step, double factor);
+gr_real gr__far_norm_2(gr_real y, const gr_real *x, size_t N);
 
 #endif

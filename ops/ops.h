@@ -106,6 +106,7 @@ GR_API gr_tensor *gr_masked_fill(gr_tape *t, gr_tensor *x, gr_tensor *mask, doub
  *                         (in PyTorch the gradient is NaN)
  *     vector_norm         (sum of |x|^p)^(1/p). p may be INFINITY: the largest |x|. Where the norm is 0, no gradient passes
  * Sums are added in blocks: over a million positive values, each of sum, mean, var, logsumexp and vector_norm has a relative error below 4e-7 in float.
+ * prod, logsumexp and vector_norm over other axes than the last ones record a gr_permute, too; so do max, min and var over axes between others.
  * Fails if x has no such axis, if an axis is given twice, if max or min has no values, or if p is not above 0. */
 GR_API gr_tensor *gr_sum(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_mean(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);

@@ -285,9 +285,7 @@ static gr_tensor *pool_adapt(gr_tape *t, const gr_op *op, int kind, int dims, gr
         const size_t H = p.H[k], n = out[k];
         pool_window *w = pool_windows(t, op, &p, k, n);
         if (!w) return NULL;
-        for (size_t i = 0; p.planes && i < n; i++) {
-            w[i].start = i * H / n, w[i].end = ((i + 1) * H + n - 1) / n, w[i].count = w[i].end - w[i].start;
-        }
+        for (size_t i = 0; p.planes && i < n; i++) w[i].start = i * H / n, w[i].end = ((i + 1) * H + n - 1) / n, w[i].count = w[i].end - w[i].start;
     }
     return pool(t, op, x, dims, &p);
 }

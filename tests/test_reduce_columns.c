@@ -40,8 +40,32 @@ TEST(columns_have_the_bits_of_rows)
     gr_tape_free(t);
 }
 
+/* Columns whose squares or sums leave the range of gr_real, with an infinity or a NaN, and more rows than one block of a sum. */
+TEST(columns_that_are_far)
+{
+    enum { N = 4100, WIDTH = 133 };
+    static gr_real v[N * WIDTH], dy[WIDTH];
+    const double scale[] = { 1, sizeof(gr_real) == 4 ? 3e37 : 1e307, sizeof(gr_real) == 4 ? 3e18 : 1e153, 1e-19, 1, 1 };
+    for (int i = 0; i < N * WIDTH; i++) v[i] = (gr_real)(scale[i % WIDTH % 6] * (((i / WIDTH + 3 * (i % WIDTH)) * 7919 % 1000 - 300) / 100.0));
+    for (int i = 4; i + 1 < WIDTH; i += 6) v[7 * WIDTH + i] = (gr_real)HUGE_VAL, v[4099 * WIDTH + i + 1] = (gr_real)NAN;
+    for (int i = 0; i < WIDTH; i++) dy[i] = (gr_real)(i % 19) - 9;
+    gr_tape *t = gr_tape_new(1, &(gr_tape_config){ .threads = 2 });
+    for (int fresh = 0; fresh < 2; fresh++) { /* the first gradient of x, or one that is added to another */
+        gr_tape_reset(t);
+        gr_tensor *x = gr_want_grad(t, gr_input(t, v, GR_SHAPE(N, WIDTH))), *rows = gr_want_grad(t, gr_detach(t, gr_transpose(t, x, 0, 1)));
+        gr_tensor *y = gr_var(t, x, GR_AXES(0), 1, false), *want = gr_var(t, rows, GR_AXES(1), 1, false), *both = gr_add(t, y, want);
+        if (!fresh) both = gr_add(t, both, gr_add(t, gr_sum(t, x, GR_AXES(0), false), gr_sum(t, rows, GR_AXES(1), false)));
+        assert_same_bits(y->data, want->data, WIDTH);
+        assert_true(isfinite(y->data[0]) && isfinite(y->data[2]) && isinf(y->data[1]) && isnan(y->data[4]) && isnan(y->data[5]));
+        assert_true(gr_backward_from(t, both, dy));
+        assert_same_bits(gr_grad(t, rows), gr_transpose(t, gr_input(t, gr_grad(t, x), GR_SHAPE(N, WIDTH)), 0, 1)->data, N * WIDTH);
+    }
+    assert_ok(t);
+    gr_tape_free(t);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(columns_have_the_bits_of_rows) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(columns_have_the_bits_of_rows), cmocka_unit_test(columns_that_are_far) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,7 +165,9 @@ class Driver(unittest.TestCase):
         self.assertEqual(machine.AVX2, {name: env.get(name) for name in machine.AVX2})
         self.assertIn("--xla_cpu_max_isa=AVX2", env["XLA_FLAGS"])
         with mock.patch.dict(os.environ, {"HOME": "/"}, clear=True):
-            self.assertFalse({"ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA"} & set(machine.environment(FOLDER, 1, None)))
+            free = machine.environment(FOLDER, 1, None)
+        self.assertFalse({"ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA"} & set(free))
+        self.assertNotEqual(free["TORCHINDUCTOR_CACHE_DIR"], env["TORCHINDUCTOR_CACHE_DIR"])
 
 
 class Tables(unittest.TestCase):
