@@ -2,7 +2,7 @@
 #include "ops/broadcast.h"
 #include "core/kernel.h"
 
-enum { PIECE = 1024, BLOCK = 64, LEVELS = 4, NARROW = 128, COLUMNS = 512 };
+enum { PIECE = 1024, BLOCK = 64, LEVELS = 4, NARROW = 128, COLUMNS = 1024 };
 
 /* Long sums stay accurate when no accumulator takes more than BLOCK terms. So BLOCK sums of a level make one sum of the next level, as the digits
  * of a counter carry. sum[level] has width values; sum[0] is now number `count` of its level. */
@@ -236,8 +236,9 @@ void gr__runs_sum(gr_tape *t, const gr__runs *r, const gr_real *large, gr_real *
     c.lacking = gr__runs_count(&c.outer, false);
     const size_t keeping = gr__runs_count(&c.outer, true), each = c.lacking * c.n; /* each: elements behind one output */
     if (!each || !keeping || !c.width) return;
-    /* Columns: the wider a tile, the longer the pieces of memory that it reads; but four threads shall have work. */
-    c.tile = !c.columns ? (each < CHUNK ? CHUNK / each : 1) : c.width < 4 * NARROW ? NARROW : c.width > 4 * COLUMNS ? COLUMNS : gr_chunks(c.width, 4);
+    /* Columns: the wider a tile, the longer the pieces of memory that it reads; but each thread shall have work. */
+    const size_t share = gr_chunks(c.width, (size_t)gr_tape_threads(t));
+    c.tile = !c.columns ? (each < CHUNK ? CHUNK / each : 1) : share < NARROW ? NARROW : size_min(share, COLUMNS);
     if (c.tile > c.width) c.tile = c.width;
     c.tiles = gr_chunks(c.width, c.tile), c.far = each * keeping * c.width >= R_FAR;
     const size_t units = keeping * c.tiles, to_a_chunk = each * c.tile < CHUNK ? CHUNK / (each * c.tile) : 1;
@@ -259,8 +260,10 @@ typedef struct {
     gr__runs runs[MAX_IN];
     int isa, how;                /* how: GR__FIRST or 0 */
     bool ones;                   /* the kernel knows one */
-    bool repeats[MAX_IN];        /* the broadcast input looks the same in every block */
 } map_call;
+
+/* Whether a broadcast input looks the same in every block of n values. */
+static bool repeats(const gr__runs *r, size_t n) { return r->n == 2 && r->kept[1] ? r->size[1] == n || n % r->size[1] == 0 : r->n == 1 && !r->kept[0]; }
 
 static void map_task(void *argument, gr_range part)
 {
@@ -271,18 +274,22 @@ static void map_task(void *argument, gr_range part)
     bool one[MAX_IN] = { false };
     for (size_t i = begin; i < end; i += c->block) {
         const size_t n = end - i < c->block ? end - i : c->block;
-        for (size_t k = 0; k < c->ins; k++)
-            if (i == begin || !c->repeats[k]) {
+        for (size_t k = 0; k < c->ins; k++) {
+            const gr__runs *r = &c->runs[k];
+            if (i > begin && one[k] && r->n == 2 && r->size[1] == c->block) in[k]++; /* one value for each block, one after the other */
+            else if (i == begin || !repeats(r, c->block)) {
                 one[k] = false;
-                in[k] = values(&c->runs[k], c->in[k], i, n, buffer[k], c->isa, c->ones && !(k && one[0]) ? &one[k] : NULL);
+                in[k] = values(r, c->in[k], i, n, buffer[k], c->isa, c->ones && !(k && one[0]) ? &one[k] : NULL);
             }
+        }
         gr_real *const out = c->row ? rows : c->out + i;
         c->kernel(out, in, n, c->p, c->how | (one[0] ? GR__ONE_A : one[1] ? GR__ONE_B : 0));
         if (c->row) sum_rows[c->isa](c->out + i / c->row, rows, n / c->row, c->row, false);
     }
 }
 
-/* Blocks hold whole rows of a broadcast row vector, where it is short enough: then it is spread once per chunk. */
+/* A block holds whole rows, where these are not too long: then a row vector is copied once for a chunk at most, and a column gives one value. Chunks are
+ * whole blocks, so that what has more values than a buffer need not be copied. */
 void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, size_t row, int how, bool ones, const gr_tensor *like, gr_tensor *const *in, size_t ins,
                 const gr_real *p)
 {
@@ -292,16 +299,18 @@ void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, size_t row, in
     c.row = row, c.block = row ? AT_ONCE / row * row : CHUNK;
     for (size_t k = 0; k < ins; k++) {
         gr__runs *r = &c.runs[k];
-        c.in[k] = in[k]->data, c.repeats[k] = false, r->n = 0;
+        c.in[k] = in[k]->data, *r = (gr__runs){ 0 };
         if (gr_same_shape(in[k], like)) continue;
         *r = gr__runs_in(gr_shape_of(like), gr_shape_of(in[k]));
         if (keeps_all(r)) continue;
-        const bool fits = r->n == 2 && r->size[1] <= AT_ONCE;
-        if (c.block > AT_ONCE) c.block = fits ? AT_ONCE / r->size[1] * r->size[1] : AT_ONCE;
-        c.repeats[k] = r->n == 1 || (fits && r->kept[1] && c.block % r->size[1] == 0);
+        /* A row at a time, if the input has one value for it, which the kernel knows, or has it as it is; else no more than a buffer holds */
+        const bool rows = r->n == 2 && r->size[1] <= CHUNK && (r->kept[1] ? r->size[1] > AT_ONCE : ones && r->size[1] >= BLOCK);
+        if (rows && (c.block == CHUNK || c.block % r->size[1] == 0)) c.block = r->size[1];
+        else if (c.block > AT_ONCE && !(rows && r->size[1] % c.block == 0))
+            c.block = r->n == 2 && r->size[1] <= AT_ONCE ? AT_ONCE / r->size[1] * r->size[1] : AT_ONCE;
     }
     if (like->len <= CHUNK) map_task(&c, (gr_range){ 0, like->len });
-    else gr__parallel_rows(t, like->len, row ? CHUNK / row * row : CHUNK, (double)like->len * 0.5, map_task, &c);
+    else gr__parallel_rows(t, like->len, CHUNK / c.block * c.block, (double)like->len * 0.5, map_task, &c);
 }
 
 #define MISMATCH "do not broadcast: counted from the last axis, sizes must be equal or 1"

@@ -135,9 +135,12 @@ TEST(broadcasting_matches_indexing)
         { { 2, { 300, 1 } }, { 1, { 100 } }, { 2, { 300, 100 } } },          { { 1, { 40000 } }, { 0 }, { 1, { 40000 } } },
         { { 2, { 130, 512 } }, { 2, { 1, 512 } }, { 2, { 130, 512 } } },     { { 4, { 3, 1, 50, 1 } }, { 4, { 1, 7, 1, 60 } }, { 4, { 3, 7, 50, 60 } } },
         { { 2, { 20000, 2 } }, { 2, { 1, 1 } }, { 2, { 20000, 2 } } },       { { 2, { 3, 20000 } }, { 1, { 20000 } }, { 2, { 3, 20000 } } },
-        { { 2, { 1025, 4096 } }, { 2, { 1025, 1 } }, { 2, { 1025, 4096 } } },
+        { { 2, { 1025, 4096 } }, { 2, { 1025, 1 } }, { 2, { 1025, 4096 } } }, { { 2, { 3, 20000 } }, { 2, { 3, 1 } }, { 2, { 3, 20000 } } },
         { { 2, { 130, 512 } }, { 2, { 130, 1 } }, { 2, { 130, 512 } } },     { { 3, { 40, 33, 129 } }, { 3, { 40, 33, 1 } }, { 3, { 40, 33, 129 } } },
-        { { 2, { 70, 513 } }, { 2, { 70, 1 } }, { 2, { 70, 513 } } },
+        { { 2, { 70, 513 } }, { 2, { 70, 1 } }, { 2, { 70, 513 } } },        { { 2, { 90, 1 } }, { 1, { 600 } }, { 2, { 90, 600 } } },
+        { { 1, { 600 } }, { 2, { 90, 1 } }, { 2, { 90, 600 } } },            { { 1, { 64 } }, { 2, { 700, 1 } }, { 2, { 700, 64 } } },
+        { { 3, { 20, 1, 1 } }, { 1, { 600 } }, { 3, { 20, 1, 600 } } },      { { 3, { 20, 1, 1 } }, { 2, { 3, 600 } }, { 3, { 20, 3, 600 } } },
+        { { 1, { 600 } }, { 3, { 20, 3, 1 } }, { 3, { 20, 3, 600 } } },      { { 3, { 20, 3, 600 } }, { 3, { 20, 1, 1 } }, { 3, { 20, 3, 600 } } },
     };
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(large); k++) {
@@ -157,6 +160,20 @@ TEST(broadcasting_matches_indexing)
         for (size_t i = 0; i < a->len; i++) assert_true(fabs((double)gr_grad(t, a)[i] - da[i]) < 1e-4);
         for (size_t i = 0; i < b->len; i++) assert_true(fabs((double)gr_grad(t, b)[i] - db[i]) < 1e-4);
         free(da), free(db);
+    }
+    gr_tape_free(t);
+}
+
+TEST(three_inputs_that_lack_different_axes_broadcast)
+{
+    const gr_shape shape[] = { GR_SHAPE(600), GR_SHAPE(20, 1, 600), GR_SHAPE(20, 3, 1), GR_SHAPE(3, 600) }, y_shape = GR_SHAPE(20, 3, 600);
+    gr_tape *t = gr_tape_new(1, NULL);
+    for (int k = 0; k < 64; k++, gr_tape_reset(t)) {
+        gr_tensor *in[3] = { gr_round(t, gr_rand(t, shape[k % 4], -1, 1, "c")), gr_rand(t, shape[k / 4 % 4], -1, 1, "a"), gr_rand(t, shape[k / 16], -1, 1, "b") };
+        gr_tensor *y = gr_add(t, gr_zeros(t, y_shape), gr_where(t, in[0], in[1], in[2]));
+        for (size_t i = 0; i < y->len; i++)
+            assert_true(y->data[i] == (in[0]->data[place(y_shape, shape[k % 4], i)] != 0 ? in[1]->data[place(y_shape, shape[k / 4 % 4], i)]
+                                                                                          : in[2]->data[place(y_shape, shape[k / 16], i)]));
     }
     gr_tape_free(t);
 }
@@ -365,6 +382,7 @@ int main(void)
         cmocka_unit_test(gradients_match_finite_differences),
         cmocka_unit_test(values_and_derivatives_are_the_known_ones),
         cmocka_unit_test(broadcasting_matches_indexing),
+        cmocka_unit_test(three_inputs_that_lack_different_axes_broadcast),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_row_gets_the_same_bits_alone_and_in_a_batch),
         cmocka_unit_test(one_tensor_may_be_both_inputs),
